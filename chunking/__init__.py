@@ -1,0 +1,1 @@
+"""Pure: a Document in, Chunks out. No network, no Ray, no clock."""

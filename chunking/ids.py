@@ -1,0 +1,36 @@
+"""Identity and hashes: what makes two chunks the same, across retries, machines and years."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+
+def chunk_id(document_id: str, index: int, content: str) -> str:
+    """Name a chunk after its document, place and content, so that a retry overwrites.
+
+    Args:
+        document_id: The document that the chunk comes from, unaltered.
+        index: Its place in the document, from 0.
+        content: The final text, heading prefix included.
+
+    Returns:
+        A version 5 UUID (RFC 9562, section 5.5), the same on every machine and Python version.
+    """
+    return str(uuid5(NAMESPACE_URL, f"{document_id}:chunk:{index}:{content}"))
+
+
+def content_hash(content: str) -> str:
+    """SHA-256 of the embedded text, in hex: equal texts share one vector."""
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def payload_hash(payload: Mapping[str, Any]) -> str:
+    """SHA-256 of a row's fields as canonical JSON: finds a change of title or metadata alone."""
+    return hashlib.sha256(canonical_json(payload)).hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    """One spelling for equal values: sorted keys, no blanks, UTF-8."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

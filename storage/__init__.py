@@ -1,0 +1,1 @@
+"""The doors to the outside: object stores, embedding models, Milvus. They decide nothing."""
