@@ -1,19 +1,19 @@
 """What can go wrong at the edges, and what the job does about it.
 
-    StorageError
-    ├── StoreUnavailableError      retry       it may answer next time
-    ├── SlowDownError              retry       it asks for less (429, quota codes 8 and 9)
-    ├── ObjectMissingError         set aside   this object only; the rest goes on
-    ├── ObjectChangedError         set aside   overwritten during the run; the next run reads it
-    ├── BadParquetError            set aside   this object only
-    ├── BadDocumentError           set aside   this document only
-    ├── RowRefusedError            set aside   the document whose row does not fit the schema
-    ├── ConditionFailedError       stop        a conditional write lost its race (callers catch it)
-    ├── AccessRefusedError         stop        wrong or missing credentials
-    ├── SettingError               stop        what the configuration names cannot work
-    ├── QuotaExhaustedError        stop        the account has no money left
-    ├── CollectionMismatchError    stop        every later row would fail the same way
-    └── LeaseError                 stop        another run holds the collection, or took it over
+StorageError
+├── StoreUnavailableError      retry       it may answer next time
+├── SlowDownError              retry       it asks for less (429, quota codes 8 and 9)
+├── ObjectMissingError         set aside   this object only; the rest goes on
+├── ObjectChangedError         set aside   overwritten during the run; the next run reads it
+├── BadParquetError            set aside   this object only
+├── BadDocumentError           set aside   this document only
+├── RowRefusedError            set aside   the document whose row does not fit the schema
+├── ConditionFailedError       stop        a conditional write lost its race (callers catch it)
+├── AccessRefusedError         stop        wrong or missing credentials
+├── SettingError               stop        what the configuration names cannot work
+├── QuotaExhaustedError        stop        the account has no money left
+├── CollectionMismatchError    stop        every later row would fail the same way
+└── LeaseError                 stop        another run holds the collection, or took it over
 """
 
 from enum import Enum

@@ -1,0 +1,13 @@
+"""Real servers for the whole session live in `tests/servers`, one module a part."""
+
+import os
+
+# Set before boto3, Ray or openai are imported anywhere, in workers too.
+os.environ.update(
+    AWS_EC2_METADATA_DISABLED="true",
+    AWS_REQUEST_CHECKSUM_CALCULATION="when_required",
+    AWS_RESPONSE_CHECKSUM_VALIDATION="when_required",
+    RAY_USAGE_STATS_ENABLED="0",
+)
+
+pytest_plugins = ["tests.servers.s3", "tests.servers.milvus", "tests.servers.embeddings"]
