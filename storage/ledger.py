@@ -1,0 +1,167 @@
+"""The ledger: durable record of runs, shards and documents, in the object store.
+
+    <prefix><alias>/
+        lease.json                              who may write (storage/lease.py)
+        catalogue/<fingerprint>.json            what the collection holds; swapped by etag
+        open/<run_id>                           begun, and not yet part of the catalogue
+        runs/<run_id>/run.json                  state and progress
+        runs/<run_id>/plan.json                 immutable
+        runs/<run_id>/report.json               written once, at the end
+        runs/<run_id>/<fingerprint>/<shard>/
+            claim-<attempt>.json                before the work
+            vectors/<model>/<attempt>-<n>       paid for, kept until the commit
+            intents/<attempt>-<n>.json          before the first write to Milvus
+            records-<attempt>.parquet           how each document ended
+            result.json                         written last: committed
+
+Plans, claims and results are create-only. What cannot be read back (a write cut off by a kill on
+a store without atomic writes) counts as absent.
+"""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from storage.errors import ConditionFailedError, ObjectMissingError
+from storage.protocols import Location
+from storage.records import Catalogue, RunPlan, RunRecord, ShardPlan, ShardResult
+
+T = TypeVar("T")
+_CATALOGUE = TypeAdapter(Catalogue)
+_PLAN = TypeAdapter(RunPlan)
+_RUN = TypeAdapter(RunRecord)
+_RESULT = TypeAdapter(ShardResult)
+_REPORT = TypeAdapter(dict[str, Any])
+
+
+class Ledger:
+    """The records of one alias' runs below one location."""
+
+    def __init__(self, location: Location, alias: str) -> None:
+        self.objects = location.objects
+        self._root = f"{location.prefix}{alias}/"
+
+    @property
+    def lease_key(self) -> str:
+        return f"{self._root}lease.json"
+
+    def run_folder(self, run_id: str) -> str:
+        return f"{self._root}runs/{run_id}"
+
+    def shard_folder(self, plan: RunPlan, number: int) -> str:
+        return f"{self.run_folder(plan.run_id)}/{plan.fingerprint}/{number:06d}"
+
+    # Runs
+
+    def begin(self, record: RunRecord) -> None:
+        """Mark the run as open before it touches anything."""
+        self.objects.put(f"{self._root}open/{record.run_id}", b"")
+        self.write_run(record)
+
+    def write_run(self, record: RunRecord) -> None:
+        self.objects.put(f"{self.run_folder(record.run_id)}/run.json", _RUN.dump_json(record))
+
+    def run(self, run_id: str) -> RunRecord | None:
+        return self._read(f"{self.run_folder(run_id)}/run.json", _RUN)
+
+    def runs(self) -> list[RunRecord]:
+        """All of them, oldest first."""
+        prefix = f"{self._root}runs/"
+        records = [
+            self._read(info.key, _RUN)
+            for info in self.objects.list(prefix)
+            if info.key.endswith("/run.json") and info.key.count("/", len(prefix)) == 1
+        ]
+        return sorted((r for r in records if r), key=lambda r: (r.started_at, r.run_id))
+
+    def open_runs(self) -> list[str]:
+        """Runs that began and whose outcome no catalogue tells yet, oldest first."""
+        prefix = f"{self._root}open/"
+        names = [info.key.removeprefix(prefix) for info in self.objects.list(prefix)]
+        started = {name: run.started_at for name in names if (run := self.run(name))}
+        return sorted(names, key=lambda name: (started.get(name, ""), name))
+
+    def close_run(self, run_id: str) -> None:
+        """The catalogue tells the run's outcome now."""
+        self.objects.delete(f"{self._root}open/{run_id}")
+
+    # Plans and shards
+
+    def write_plan(self, plan: RunPlan) -> None:
+        key = f"{self.run_folder(plan.run_id)}/plan.json"
+        self.objects.put(key, _PLAN.dump_json(plan), if_absent=True)
+
+    def plan(self, run_id: str) -> RunPlan | None:
+        return self._read(f"{self.run_folder(run_id)}/plan.json", _PLAN)
+
+    def claim(self, plan: RunPlan, shard: ShardPlan, attempt: int, epoch: int) -> None:
+        """Say that the work begins; who dies at it has left a trace."""
+        key = f"{self.shard_folder(plan, shard.number)}/claim-{attempt}.json"
+        body = f'{{"attempt": {attempt}, "epoch": {epoch}}}'
+        self.objects.put(key, body.encode())
+
+    def commit(self, plan: RunPlan, result: ShardResult) -> ShardResult:
+        """Write a shard's result; the first one counts, and is returned."""
+        key = f"{self.shard_folder(plan, result.number)}/result.json"
+        try:
+            self.objects.put(key, _RESULT.dump_json(result), if_absent=True)
+        except ConditionFailedError:
+            return self._read(key, _RESULT) or result
+        return result
+
+    def results(self, run_id: str) -> Iterator[ShardResult]:
+        """Of all committed shards, by number."""
+        plan = self.plan(run_id)
+        if plan is None:
+            return
+        prefix = f"{self.run_folder(run_id)}/{plan.fingerprint}/"
+        for info in self.objects.list(prefix):
+            if info.key.endswith("/result.json"):
+                result = self._read(info.key, _RESULT)
+                if result is not None:
+                    yield result
+
+    def claimed(self, plan: RunPlan) -> set[int]:
+        """Numbers of the shards that somebody began."""
+        prefix = f"{self.run_folder(plan.run_id)}/{plan.fingerprint}/"
+        keys = (info.key for info in self.objects.list(prefix))
+        return {int(k[len(prefix) :].split("/")[0]) for k in keys if "/claim-" in k}
+
+    # The catalogue
+
+    def catalogue(self, fingerprint: str) -> tuple[Catalogue, str]:
+        """What the collection of this fingerprint holds, and the etag to swap it by.
+
+        Empty, with an empty etag, when no run has ended yet.
+        """
+        try:
+            data, etag = self.objects.get(self._catalogue_key(fingerprint))
+        except ObjectMissingError:
+            return Catalogue(fingerprint=fingerprint), ""
+        return _CATALOGUE.validate_json(data), etag
+
+    def write_catalogue(self, catalogue: Catalogue, etag: str) -> None:
+        """Swap it. Raises ConditionFailedError when another run was faster."""
+        key, data = self._catalogue_key(catalogue.fingerprint), _CATALOGUE.dump_json(catalogue)
+        if etag:
+            self.objects.put(key, data, if_etag=etag)
+        else:
+            self.objects.put(key, data, if_absent=True)
+
+    # Reports
+
+    def write_report(self, run_id: str, report: dict[str, Any]) -> None:
+        self.objects.put(f"{self.run_folder(run_id)}/report.json", _REPORT.dump_json(report))
+
+    def report(self, run_id: str) -> dict[str, Any] | None:
+        return self._read(f"{self.run_folder(run_id)}/report.json", _REPORT)
+
+    def _catalogue_key(self, fingerprint: str) -> str:
+        return f"{self._root}catalogue/{fingerprint}.json"
+
+    def _read(self, key: str, adapter: TypeAdapter[T]) -> T | None:
+        try:
+            return adapter.validate_json(self.objects.get(key)[0])
+        except (ObjectMissingError, ValidationError):
+            return None

@@ -1,0 +1,263 @@
+"""The ledger's nouns: what is written down of a run, its shards and its documents."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+N = TypeVar("N", int, float)
+
+RunState = Literal[
+    "planned",
+    "running",
+    "sweeping",
+    "promoting",
+    "succeeded",
+    "partial",
+    "failed",
+    "aborted",
+    "superseded",
+]
+ENDED: frozenset[str] = frozenset({"succeeded", "partial", "failed", "aborted", "superseded"})
+
+DocumentFate = Literal["stored", "unchanged", "empty", "dead", "duplicate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """A document (or, with an empty id, an object) that could not go in."""
+
+    document_id: str
+    object_key: str
+    stage: str
+    """read, parse, chunk, embed, upsert, duplicate, or worker for one that killed its worker."""
+    reason: str
+    row: int = -1
+    """Place within the object; -1 for the object as a whole."""
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentRecord:
+    """How one row of an object ended; a shard's records are its part of the catalogue."""
+
+    document_id: str
+    row: int
+    fate: DocumentFate
+    document_hash: str
+    chunk_ids: tuple[str, ...] = ()
+    payload_hashes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A Parquet file of DocumentRecords, written when a shard was committed."""
+
+    key: str
+    """In the state store."""
+    first_row: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fates:
+    """How many documents ended in which way. `deleted` are not among those read."""
+
+    stored: int = 0
+    unchanged: int = 0
+    empty: int = 0
+    dead: int = 0
+    duplicate: int = 0
+    deleted: int = 0
+
+    @property
+    def read(self) -> int:
+        """Documents of the source; a further row of the same document is no document."""
+        return self.stored + self.unchanged + self.empty + self.dead
+
+    def __add__(self, other: "Fates") -> "Fates":
+        return Fates(
+            stored=self.stored + other.stored,
+            unchanged=self.unchanged + other.unchanged,
+            empty=self.empty + other.empty,
+            dead=self.dead + other.dead,
+            duplicate=self.duplicate + other.duplicate,
+            deleted=self.deleted + other.deleted,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What the work of a shard, or of a run, amounted to. Adds up."""
+
+    fates: Fates = Fates()
+    chunks: int = 0
+    """Rows that the collection holds for these documents, unchanged ones included."""
+    upserted: int = 0
+    deleted: int = 0
+    texts: int = 0
+    """Embedded, each paid once."""
+    tokens: int = 0
+    """Of the embedded texts, as the service counted them."""
+    reused: int = 0
+    """Chunks whose vector was there already."""
+    requests: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By stage: read, chunk, look up, embed, stage, upsert, delete, record."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Chunks by size: lower edge of a 32-token bin."""
+    warnings: dict[str, int] = field(default_factory=dict)
+    """What parsers left out or mended, by kind."""
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(
+            fates=self.fates + other.fates,
+            chunks=self.chunks + other.chunks,
+            upserted=self.upserted + other.upserted,
+            deleted=self.deleted + other.deleted,
+            texts=self.texts + other.texts,
+            tokens=self.tokens + other.tokens,
+            reused=self.reused + other.reused,
+            requests=self.requests + other.requests,
+            seconds=_added(self.seconds, other.seconds),
+            sizes=_added(self.sizes, other.sizes),
+            warnings=_added(self.warnings, other.warnings),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueEntry:
+    """What is known of one source object: enough to skip it, or to see what it changed."""
+
+    key: str
+    etag: str
+    clean: bool
+    """All of its documents went in: an object with the same etag need not be read again."""
+    parts: tuple[Part, ...] = ()
+    residue: tuple[str, ...] = ()
+    """Folders of shards that began and never committed: their intents name the documents that
+    may have rows which no part records, and their staged vectors are paid for."""
+    fates: Fates = Fates()
+    chunks: int = 0
+    """Rows that the collection holds for these documents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """What a collection holds, as of the run that wrote this last."""
+
+    fingerprint: str
+    run_id: str = ""
+    entries: tuple[CatalogueEntry, ...] = ()
+    """In ascending order of key; its length is that of the source's listing."""
+    canary: tuple[float, ...] = ()
+    """The vector of the canary text when the collection was begun."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardPlan:
+    """The unit of work, retry and record: consecutive row groups of one object."""
+
+    number: int
+    object_key: str
+    etag: str
+    size: int
+    first_group: int
+    group_count: int
+    first_row: int
+    rows: int
+    losers: tuple[int, ...] = ()
+    """Rows whose document is taken from elsewhere (see jobs/settle.py)."""
+    contested: tuple[str, ...] = ()
+    """Ids that come in several rows: the hash of each is reported, so that they can be compared."""
+    known: tuple[Part, ...] = ()
+    """Earlier records of this object: a document with an equal hash is unchanged."""
+    residue: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectPlan:
+    """One listed object and what the run will do about it."""
+
+    key: str
+    etag: str
+    shards: int
+    """0: skipped as unchanged, or unreadable (then there is a fault)."""
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """Immutable once written: what this run looks at, and on what footing."""
+
+    run_id: str
+    fingerprint: str
+    collection: str
+    prefix: str
+    """Of source keys; nothing outside it is read or deleted."""
+    objects: tuple[ObjectPlan, ...]
+    shards: tuple[ShardPlan, ...]
+    skipped: Tally
+    """Documents and chunks of the objects that are skipped whole."""
+    vanished_key: str
+    """Parquet of the ids that this run deletes; empty when there are none."""
+    vanished: int
+    known_documents: int
+    """What `max_delete_ratio` is a part of."""
+    gone_objects: tuple[str, ...] = ()
+    """Keys of the catalogue that the source does not list any more."""
+    parent_run: str = ""
+    """For a rerun: the run whose failures it looks at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestedRow:
+    """One of several rows of the same document."""
+
+    document_id: str
+    object_key: str
+    row: int
+    document_hash: str
+    won: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardResult:
+    """Written last: the shard is committed, or its object could not be read."""
+
+    number: int
+    object_key: str
+    etag: str
+    attempt: int
+    part: Part | None
+    """None when the object failed as a whole."""
+    tally: Tally
+    seconds: float
+    dead: tuple[DeadLetter, ...] = ()
+    contested: tuple[ContestedRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """The run as `kitelift runs` and `status` show it."""
+
+    run_id: str
+    state: RunState
+    fingerprint: str
+    collection: str
+    alias: str
+    holder: str
+    started_at: str
+    """UTC, ISO 8601; like updated_at."""
+    updated_at: str
+    command: str = "run"
+    shards_total: int = 0
+    shards_done: int = 0
+    progress: Tally = Tally()
+    reason: str = ""
+    """Why it failed, was aborted or refused."""
+
+
+def _added(a: dict[str, N], b: dict[str, N]) -> dict[str, N]:
+    total = dict(a)
+    for key, value in b.items():
+        total[key] = total[key] + value if key in total else value
+    return total
