@@ -1,0 +1,382 @@
+"""An object store in an S3 bucket: AWS, MinIO, and whatever else speaks it. The keeper of boto3."""
+
+import io
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import boto3
+import stamina
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    IncompleteReadError,
+    InvalidRegionError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+    SSLError,
+    TokenRetrievalError,
+)
+from botocore.parsers import ResponseParserError
+from pydantic import BaseModel, ConfigDict, Field
+
+from storage.errors import (
+    AccessRefusedError,
+    BadParquetError,
+    ConditionFailedError,
+    ObjectChangedError,
+    ObjectMissingError,
+    SettingError,
+    SlowDownError,
+    StorageError,
+    StoreUnavailableError,
+)
+from storage.protocols import ObjectInfo
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+    from typing_extensions import Buffer
+
+READ_BYTES = 1 << 20
+"""Smallest range that a reader of `open` fetches."""
+
+_MISSING = {"404", "NoSuchKey", "NotFound", "NoSuchVersion"}
+_LOST = {"412", "PreconditionFailed"}
+_CONFLICT = {"409", "ConditionalRequestConflict", "OperationAborted"}
+_PASSING = {"RequestTimeout", *_CONFLICT}
+_MARK = "kitelift-write"
+_REFUSED = {
+    "401",
+    "403",
+    "AccessDenied",
+    "AccountProblem",
+    "AllAccessDisabled",
+    "AuthorizationQueryParametersError",
+    "ExpiredToken",
+    "Forbidden",
+    "InvalidAccessKeyId",
+    "InvalidSecurity",
+    "InvalidToken",
+    "RequestTimeTooSkewed",
+    "SignatureDoesNotMatch",
+    "TokenRefreshRequired",
+    "Unauthorized",
+}
+_SLOW = {
+    "429",
+    "RequestLimitExceeded",
+    "SlowDown",
+    "SlowDownRead",
+    "SlowDownWrite",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequests",
+    "TooManyRequestsException",
+}
+_NO_CREDENTIALS = (
+    CredentialRetrievalError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    TokenRetrievalError,
+)
+_BROKEN_BODY = (HTTPClientError, IncompleteReadError)
+"""Faults while an answer's body arrives, when boto's own retries are over."""
+
+
+class S3Settings(BaseModel):
+    """How to reach S3, where the SDK's own environment (AWS_…) does not say it already."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    endpoint_url: str = Field(
+        "", description="Address of MinIO or another S3 server; empty for AWS or AWS_ENDPOINT_URL."
+    )
+    region: str = Field("", description="Region; empty for AWS_REGION.")
+    ca_bundle: str = Field(
+        "", description="File of the certificate authority for https; empty for the system's."
+    )
+    connect_timeout: float = Field(5.0, gt=0, description="Seconds to wait for a connection.")
+    read_timeout: float = Field(60.0, gt=0, description="Seconds to wait for the next bytes.")
+    max_attempts: int = Field(
+        5, ge=1, le=20, description="Attempts of a request, the first included, before giving up."
+    )
+
+
+class S3ObjectStore:
+    """The objects of one bucket. Keys are those of the bucket, letter for letter.
+
+    One boto3 client serves listing, control objects and, through `open`, Parquet, which pyarrow
+    reads from our reader rather than by its own S3 client: one set of settings, credentials,
+    timeouts and errors, and every range is bound to the listed version.
+
+    It travels to workers as its bucket and settings; each process makes its own client.
+    Credentials come from the SDK's own chain (environment, profile, instance role), never from
+    settings.
+    """
+
+    def __init__(self, bucket: str, settings: S3Settings) -> None:
+        self._bucket, self._settings = bucket, settings
+        self._endpoint = settings.endpoint_url or os.environ.get("AWS_ENDPOINT_URL", "AWS")
+        try:
+            self._client = _make_client(settings)
+        except (ValueError, OSError, BotoCoreError) as error:
+            raise SettingError(
+                "[s3]", _brief(error), "Correct it in the configuration or in AWS_…."
+            ) from error
+
+    def __reduce__(self) -> tuple[type["S3ObjectStore"], tuple[str, S3Settings]]:
+        return S3ObjectStore, (self._bucket, self._settings)
+
+    @property
+    def place(self) -> str:
+        return f"s3://{self._bucket}"
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """As the protocol says; all of the listing is held, since not every store sorts it."""
+        found: dict[str, ObjectInfo] = {}
+        with self._our_errors(prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._bucket, Prefix=prefix
+            )
+            for page in pages:
+                for item in page.get("Contents", []):
+                    key = item["Key"]
+                    found[key] = ObjectInfo(key=key, etag=_bare(item["ETag"]), size=item["Size"])
+        for key in sorted(found, key=str.encode):
+            yield found[key]
+
+    def head(self, key: str) -> ObjectInfo:
+        with self._our_errors(key):
+            try:
+                answer = self._client.head_object(Bucket=self._bucket, Key=key)
+            except ClientError as error:
+                if _code(error) in _MISSING:  # HEAD has no body that tells bucket from key
+                    self._client.head_bucket(Bucket=self._bucket)
+                raise
+        return ObjectInfo(key=key, etag=_bare(answer["ETag"]), size=answer["ContentLength"])
+
+    def get(self, key: str) -> tuple[bytes, str]:
+        with self._our_errors(key):
+            return self._fetch(Key=key)
+
+    def open(self, info: ObjectInfo) -> BinaryIO:
+        if self.head(info.key).etag != info.etag:
+            raise ObjectChangedError(self.place, info.key)
+        return io.BufferedReader(_PinnedObject(self, info), READ_BYTES)
+
+    def read_range(self, info: ObjectInfo, start: int, length: int) -> bytes:
+        """Bytes of exactly the version of `info`.
+
+        Raises:
+            ObjectChangedError: There is another version now. The answer's own etag is compared
+                too: some servers ignore If-Match.
+        """
+        with self._our_errors(info.key):
+            data, etag = self._fetch(
+                Key=info.key,
+                IfMatch=f'"{info.etag}"',
+                Range=f"bytes={start}-{start + length - 1}",
+            )
+        if etag != info.etag:
+            raise ObjectChangedError(self.place, info.key)
+        if len(data) != length:
+            raise self._unavailable(f"it gave {len(data)} bytes of a range of {length}")
+        return data
+
+    def put(
+        self, key: str, data: bytes, *, if_absent: bool = False, if_etag: str | None = None
+    ) -> str:
+        conditions: dict[str, Any] = {}
+        if if_absent:
+            conditions["IfNoneMatch"] = "*"
+        if if_etag is not None:
+            conditions["IfMatch"] = f'"{if_etag}"'
+        if conditions:
+            return self._put_if(key, data, conditions)
+        with self._our_errors(key):
+            answer = self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
+        return _bare(answer["ETag"])
+
+    def delete(self, key: str) -> None:
+        with self._our_errors(key):
+            self._client.delete_object(Bucket=self._bucket, Key=key)
+
+    def _put_if(self, key: str, data: bytes, conditions: dict[str, Any]) -> str:
+        """Write under a condition, and know whether we won.
+
+        An answer may be lost after the server has written. boto then asks again and is told that
+        the condition fails: by our own write. So each such write carries a mark to know it by.
+        """
+        mark = uuid.uuid4().hex
+        ask = stamina.RetryingCaller(attempts=self._settings.max_attempts, wait_initial=0.05)
+        with self._our_errors(key):
+            try:
+                # AWS answers 409, and wants to be asked again, while another write is under way.
+                answer = ask.on(_is_conflict)(
+                    self._client.put_object,
+                    Bucket=self._bucket,
+                    Key=key,
+                    Body=data,
+                    Metadata={_MARK: mark},
+                    **conditions,
+                )
+                return _bare(answer["ETag"])
+            except ClientError as error:
+                if _code(error) not in _LOST | _MISSING:
+                    raise
+                if error.response["ResponseMetadata"].get("RetryAttempts", 0):
+                    there = self._client.head_object(Bucket=self._bucket, Key=key)
+                    if there["Metadata"].get(_MARK) == mark:
+                        return _bare(there["ETag"])
+                raise ConditionFailedError(self.place, key) from error
+
+    def _fetch(self, **request: Any) -> tuple[bytes, str]:
+        """Body and etag. boto repeats a failed request, but not one whose body broke off."""
+        attempt = 1
+        while True:
+            answer = self._client.get_object(Bucket=self._bucket, **request)
+            try:
+                with answer["Body"] as body:
+                    return body.read(), _bare(answer["ETag"])
+            except _BROKEN_BODY:
+                if attempt >= self._settings.max_attempts:
+                    raise
+                attempt += 1
+
+    @contextmanager
+    def _our_errors(self, key: str) -> Iterator[None]:
+        """Every call goes through here, so that no error of boto leaves this file."""
+        try:
+            yield
+        except ClientError as error:
+            raise self._of_answer(error, key) from error
+        except _NO_CREDENTIALS as error:
+            raise AccessRefusedError("S3", self._endpoint, _brief(error)) from error
+        except (ParamValidationError, InvalidRegionError) as error:
+            raise self._setting(_brief(error)) from error
+        except SSLError as error:
+            raise SettingError(
+                "[s3]",
+                f"no trusted connection to {self._endpoint}: {_brief(error)}",
+                "Name the certificate authority's file in [s3].ca_bundle.",
+            ) from error
+        except (BotoCoreError, ResponseParserError) as error:
+            raise self._unavailable(_brief(error)) from error
+
+    def _of_answer(self, error: ClientError, key: str) -> StorageError:
+        code = _code(error)
+        answer = error.response["ResponseMetadata"]
+        reason = _brief(f"{code}, {error.response['Error'].get('Message') or error.operation_name}")
+        if code == "NoSuchBucket" or (code in _MISSING and error.operation_name == "HeadBucket"):
+            return SettingError(
+                self.place,
+                f"there is no such bucket at {self._endpoint}",
+                "Create it, or correct the uri.",
+            )
+        if code in _MISSING:
+            return ObjectMissingError(self.place, key)
+        if code in _LOST:
+            return ObjectChangedError(self.place, key)
+        if code == "InvalidObjectState":
+            return BadParquetError(key, "it is archived; restore it first")
+        return self._of_service(code, answer, reason)
+
+    def _of_service(self, code: str, answer: Mapping[str, Any], reason: str) -> StorageError:
+        """What every request would meet, whatever its key."""
+        status = answer.get("HTTPStatusCode", 0)
+        if code in _REFUSED:
+            return AccessRefusedError("S3", self._endpoint, reason)
+        if code in _SLOW or status == 429:
+            return SlowDownError("S3", reason, _seconds(answer["HTTPHeaders"].get("retry-after")))
+        if status >= 500 or code in _PASSING:
+            return self._unavailable(reason)
+        return self._setting(reason)
+
+    def _unavailable(self, reason: str) -> StoreUnavailableError:
+        return StoreUnavailableError("S3", self._endpoint, reason)
+
+    def _setting(self, reason: str) -> SettingError:
+        return SettingError(
+            self.place,
+            f"S3 at {self._endpoint} refused a request ({reason})",
+            "Check uri and [s3].",
+        )
+
+
+class _PinnedObject(io.RawIOBase):
+    """One version of an object as a file; each read is one ranged request."""
+
+    def __init__(self, store: S3ObjectStore, info: ObjectInfo) -> None:
+        self._store, self._info, self._position = store, info, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._info.size}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def readinto(self, buffer: "Buffer", /) -> int:
+        target = memoryview(buffer).cast("B")
+        length = min(len(target), self._info.size - self._position)
+        if length <= 0:
+            return 0
+        target[:length] = self._store.read_range(self._info, self._position, length)
+        self._position += length
+        return length
+
+
+def _make_client(settings: S3Settings) -> "S3Client":
+    # Where an endpoint is given, buckets are rarely names of hosts.
+    own_endpoint = settings.endpoint_url or "AWS_ENDPOINT_URL" in os.environ
+    config = Config(
+        connect_timeout=settings.connect_timeout,
+        read_timeout=settings.read_timeout,
+        retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        s3={"addressing_style": "path" if own_endpoint else "auto"},
+        max_pool_connections=32,
+    )
+    return boto3.session.Session().client(
+        "s3",
+        endpoint_url=settings.endpoint_url or None,
+        region_name=settings.region or None,
+        verify=settings.ca_bundle or None,
+        config=config,
+    )
+
+
+def _is_conflict(error: Exception) -> bool:
+    return isinstance(error, ClientError) and _code(error) in _CONFLICT
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response["Error"].get("Code", ""))
+
+
+def _brief(reason: object) -> str:
+    """On one line, for a sentence to go on after it."""
+    return " ".join(str(reason).split())[:200].rstrip(".")
+
+
+def _bare(etag: str) -> str:
+    """Without quotes: some servers list it with, and answer without."""
+    return etag.strip('"')
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    return float(retry_after) if retry_after and retry_after.isdigit() else None
