@@ -79,9 +79,13 @@ class Embedded:
     """The answer to one call of `Embedder.embed` with n texts."""
 
     vectors: Vectors
-    """Shape (n, dim), rows of Euclidean length 1 in the order of the texts; zeros if refused."""
+    """Shape (n, dim), rows of Euclidean length 1 in the order of the texts; zeros where there is
+    none (`refused`, `failed`)."""
     refused: Mapping[int, str] = field(default_factory=dict)
     """Place of each text that the model refused, with its reason. Its row must not be stored."""
+    failed: Mapping[int, str] = field(default_factory=dict)
+    """Place of each text that got no answer in any attempt, while others did. Sending it again
+    later may work; its row must not be stored now."""
     tokens: int = 0
     """As the service counted them, or our estimate for a local model."""
     requests: int = 0
@@ -103,8 +107,9 @@ class Embedder(Protocol):
 
         Raises:
             ValueError: A text is blank; nothing was sent.
-            StorageError: The service cannot serve this run (credentials, quota, unavailable
-                after the configured attempts). A text that it will not have is in `refused`.
+            StorageError: No text got an answer (credentials, quota, unavailable after the
+                configured attempts). Once any did, what was paid for is returned, and the texts
+                left over are in `failed`; a text that the service will not have is in `refused`.
         """
 
 
