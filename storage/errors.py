@@ -13,6 +13,7 @@ StorageError
 ├── SettingError               stop        what the configuration names cannot work
 ├── QuotaExhaustedError        stop        the account has no money left
 ├── CollectionMismatchError    stop        every later row would fail the same way
+├── UnexpectedAnswerError      stop        a service said what we have no answer to
 └── LeaseError                 stop        another run holds the collection, or took it over
 """
 
@@ -188,6 +189,20 @@ class CollectionMismatchError(StorageError):
 
     def __str__(self) -> str:
         return f"collection {self.collection}: {self.difference}. {self.advice}"
+
+
+class UnexpectedAnswerError(StorageError):
+    """A service refused a call for a reason that this project does not know."""
+
+    def __init__(self, store: str, endpoint: str, call: str, reason: str) -> None:
+        super().__init__(store, endpoint, call, reason)
+        self.store, self.endpoint, self.call, self.reason = store, endpoint, call, reason
+
+    def __str__(self) -> str:
+        return (
+            f"{self.store} at {self.endpoint} refused {self.call}: {self.reason}. "
+            "See its own log for the cause; `kitelift doctor` checks what it can do."
+        )
 
 
 class LeaseError(StorageError):

@@ -1,0 +1,423 @@
+"""Milvus: the collections of a run, and the alias that readers use.
+
+Every read is strongly consistent. The servers' default lets an acknowledged row stay unseen for
+seconds, and a row that a delete does not find is a stale row.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pymilvus import AnnSearchRequest, RRFRanker
+from pymilvus.milvus_client import IndexParams
+
+from chunking.model import Chunk
+from storage.errors import CollectionMismatchError, SettingError, UnexpectedAnswerError
+from storage.milvus_calls import MilvusCalls
+from storage.milvus_errors import NotLoadedError
+from storage.milvus_filters import any_of
+from storage.milvus_schema import (
+    DENSE,
+    PAYLOAD_FIELDS,
+    PRIMARY_KEY,
+    SPARSE,
+    SPEC_PROPERTY,
+    Abilities,
+    abilities_of,
+    encode_spec,
+    has_sparse,
+    indexes_of,
+    read_spec,
+    schema_of,
+)
+from storage.milvus_settings import MilvusSettings
+from storage.protocols import CollectionSpec, Hit, RowKey, SearchMode, VectorDatabase, Vectors
+from storage.rows import batches, rows_of
+
+_KEY_FIELDS = [PRIMARY_KEY, "document_id", "content_hash", "payload_hash"]
+_MAX_ROWS = 16_384
+"""Of one answer; servers refuse to send more."""
+_VALUES_PER_FILTER = 200
+_PAGE_ROWS = 5_000
+_IDS_PER_DELETE = 2_000
+_RRF_K = 60
+"""Of reciprocal-rank fusion, as in Cormack, Clarke and Buettcher (SIGIR 2009)."""
+_SEARCH_BREADTH = 128
+"""HNSW's `ef` at least: neighbours kept in view while searching."""
+_STRONG = {"consistency_level": "Strong"}
+_ON_OUR_SIDE = {"retry_on_rate_limit": False}
+"""pymilvus would wait by itself, unseen, when the server asks for less."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+
+
+def connect(settings: MilvusSettings) -> VectorDatabase:
+    """Open a client of a server, or of a Milvus Lite that is being served.
+
+    Raises:
+        StoreUnavailableError: Nobody answers within `connect_seconds`.
+        AccessRefusedError: The token is wrong or missing.
+        SettingError: The address is not that of a Milvus, or the database is not there.
+    """
+    return MilvusDatabase(MilvusCalls(settings), settings)
+
+
+class MilvusDatabase:
+    """The collections and aliases of one Milvus database."""
+
+    def __init__(self, calls: MilvusCalls, settings: MilvusSettings) -> None:
+        self._calls = calls
+        self._settings = settings
+        self._version: str = calls.ask("its version", calls.client.get_server_version)
+        self._abilities = abilities_of(self._version)
+
+    @property
+    def version(self) -> str:
+        return self._version
+
+    def describe(self, collection: str) -> CollectionSpec | None:
+        """What a collection, or the one behind an alias, was made with."""
+        description = self._description(collection)
+        return None if description is None else read_spec(collection, description)
+
+    def create(self, collection: str, spec: CollectionSpec) -> None:
+        _check_name(collection)
+        if (target := self.alias_target(collection)) is not None:
+            raise SettingError(
+                "milvus.collection",
+                f"{collection} is an alias (of {target}), so no collection can be called that",
+                "Choose another name.",
+            )
+        client, bm25 = self._calls.client, self._abilities.bm25
+        existing = self.describe(collection)
+        if existing is None:
+            self._calls.ask(
+                "its creation",
+                client.create_collection,
+                collection,
+                schema=schema_of(spec, analyzer=self._settings.analyzer, bm25=bm25),
+                properties={SPEC_PROPERTY: encode_spec(spec)},
+                about=collection,
+            )
+        elif existing != spec:
+            raise CollectionMismatchError(
+                collection,
+                f"it was made with {_as_words(existing)}, the configuration has {_as_words(spec)}",
+                "Build a new collection beside it, or set the old configuration again.",
+            )
+        self._index(collection)
+        self._calls.ask("the load", client.load_collection, collection, about=collection)
+
+    def open(self, collection: str) -> "MilvusStore":
+        description = self._description(collection)
+        if description is None:
+            raise CollectionMismatchError(
+                collection, "there is no such collection", "A run makes it: `kitelift run`."
+            )
+        store = MilvusStore(
+            collection,
+            dim=read_spec(collection, description).dim,
+            sparse=has_sparse(description),
+            abilities=self._abilities,
+            calls=self._calls,
+            request_bytes=self._settings.request_bytes,
+        )
+        store.load()
+        return store
+
+    def collections(self) -> list[str]:
+        return sorted(self._calls.ask("its collections", self._calls.client.list_collections))
+
+    def drop(self, collection: str) -> None:
+        """Remove a collection with its rows; no fault if it is gone already."""
+        client = self._calls.client
+        if collection not in self.collections():
+            return
+        aliases = self._calls.ask("its aliases", client.list_aliases, collection)["aliases"]
+        if aliases:
+            raise SettingError(
+                f"collection {collection}",
+                f"alias {', '.join(sorted(aliases))} points to it",
+                "Move the alias first (`kitelift promote` or `rollback`).",
+            )
+        self._calls.ask("the drop", client.drop_collection, collection, about=collection)
+
+    def alias_target(self, alias: str) -> str | None:
+        client = self._calls.client
+        if alias not in self._calls.ask("its aliases", client.list_aliases)["aliases"]:
+            return None
+        answer = self._calls.ask("the alias", client.describe_alias, alias, about=alias)
+        return str(answer["collection_name"])
+
+    def point_alias(self, alias: str, collection: str) -> None:
+        _check_name(alias)
+        existing = self.collections()
+        if alias in existing:
+            raise SettingError(
+                "milvus.collection",
+                f"{alias} is a collection of its own, so no alias can be called that",
+                "Choose another name, or rename or drop that collection yourself.",
+            )
+        if collection not in existing:
+            raise CollectionMismatchError(
+                collection,
+                f"there is no such collection for alias {alias}",
+                "Build it first: `kitelift run`.",
+            )
+        client, target = self._calls.client, self.alias_target(alias)
+        if target is None:
+            self._calls.ask("the alias", client.create_alias, collection, alias, about=collection)
+        elif target != collection:
+            self._calls.ask("the alias", client.alter_alias, collection, alias, about=collection)
+
+    def close(self) -> None:
+        self._calls.close()
+
+    def _description(self, collection: str) -> dict[str, Any] | None:
+        _check_name(collection)
+        client = self._calls.client
+        if not self._calls.ask("the collection", client.has_collection, collection):
+            return None
+        answer: dict[str, Any] = self._calls.ask(
+            "its schema", client.describe_collection, collection, about=collection
+        )
+        return answer
+
+    def _index(self, collection: str) -> None:
+        """Make the indexes that are not there: a creation may have been cut off between two."""
+        client = self._calls.client
+        description = self._description(collection) or {"fields": []}
+        there = set(self._calls.ask("its indexes", client.list_indexes, collection))
+        wanted = indexes_of(self._abilities, sparse=has_sparse(description))
+        if missing := IndexParams(index for index in wanted if index.index_name not in there):
+            # On an empty collection there is nothing to wait for; the load waits if need be.
+            self._calls.ask(
+                "its indexes",
+                client.create_index,
+                collection,
+                missing,
+                sync=False,
+                about=collection,
+            )
+
+
+class MilvusStore:
+    """One collection of a Milvus."""
+
+    def __init__(
+        self,
+        collection: str,
+        *,
+        dim: int,
+        sparse: bool,
+        abilities: Abilities,
+        calls: MilvusCalls,
+        request_bytes: int,
+    ) -> None:
+        self._collection = collection
+        self._dim = dim
+        self._sparse = sparse
+        self._abilities = abilities
+        self._calls = calls
+        self._request_bytes = request_bytes
+
+    @property
+    def collection(self) -> str:
+        return self._collection
+
+    def load(self) -> None:
+        """Bring it into memory; no fault if it is there. Reads need it, writes do not."""
+        self._ask("the load", self._calls.client.load_collection)
+
+    def upsert(
+        self, chunks: Sequence[Chunk], vectors: Vectors, *, run_id: str, object_key: str
+    ) -> None:
+        rows = rows_of(
+            chunks,
+            vectors,
+            dim=self._dim,
+            collection=self._collection,
+            run_id=run_id,
+            object_key=object_key,
+        )
+        for batch in batches(rows, self._request_bytes):
+            self._ask("the upsert", self._calls.client.upsert, batch, **_ON_OUR_SIDE)
+
+    def delete(self, chunk_ids: Sequence[str]) -> None:
+        for batch in _batched(chunk_ids, _IDS_PER_DELETE):
+            expression = any_of(PRIMARY_KEY, batch)
+            self._ask("the delete", self._calls.client.delete, filter=expression, **_ON_OUR_SIDE)
+
+    def keys_of(self, document_ids: Sequence[str]) -> list[RowKey]:
+        keys: list[RowKey] = []
+        for batch in _batched(document_ids, _VALUES_PER_FILTER):
+            expression = any_of("document_id", batch)
+            rows = self._query(expression, _KEY_FIELDS, limit=_MAX_ROWS)
+            if len(rows) == _MAX_ROWS:  # there may be more: begin again, page by page
+                keys += map(_key, self._pages(expression))
+            else:
+                keys += map(_key, rows)
+        return sorted(keys, key=lambda key: key.chunk_id)
+
+    def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        found: dict[str, NDArray[np.float32]] = {}
+        for batch in _batched(content_hashes, self._vectors_per_answer()):
+            found |= self._some_vectors(set(batch))
+        return found
+
+    def scan(self) -> Iterator[RowKey]:
+        return map(_key, self._pages(f'{PRIMARY_KEY} != ""'))
+
+    def search(
+        self,
+        *,
+        text: str,
+        vector: NDArray[np.float32] | None,
+        mode: SearchMode,
+        top_k: int,
+        filter_expression: str = "",
+    ) -> list[Hit]:
+        if mode != "dense" and not self._sparse:
+            raise SettingError(
+                f"search mode {mode}",
+                f"collection {self._collection} has no BM25 field; the server must be Milvus 2.5 "
+                "or later, or Milvus Lite, when it is built",
+                "Use --mode dense, or build it anew on such a server.",
+            )
+        if not 1 <= top_k <= _MAX_ROWS:
+            raise SettingError(
+                f"top_k={top_k}", f"Milvus gives 1 to {_MAX_ROWS} rows", "Ask for fewer."
+            )
+        client, options = self._calls.client, {"output_fields": [*PAYLOAD_FIELDS], **_STRONG}
+        requests = [
+            AnnSearchRequest(limit=top_k, expr=filter_expression, **request)
+            for request in self._requests(text, vector, mode, top_k)
+        ]
+        try:
+            if len(requests) == 1:
+                (only,) = requests
+                (answer,) = self._read(
+                    "the search",
+                    client.search,
+                    data=only.data,
+                    anns_field=only.anns_field,
+                    search_params=only.param,
+                    filter=filter_expression,
+                    limit=top_k,
+                    **options,
+                )
+            else:
+                (answer,) = self._read(
+                    "the search",
+                    client.hybrid_search,
+                    requests,
+                    RRFRanker(_RRF_K),
+                    top_k,
+                    **options,
+                )
+        except UnexpectedAnswerError as error:
+            if not filter_expression:
+                raise
+            raise SettingError(
+                f"filter {filter_expression!r}",
+                error.reason,
+                "Fields are those of docs/data-model.md; strings stand in double quotes.",
+            ) from error
+        # Milvus Lite gives BM25 as a distance: the best is the most negative.
+        sign = -1.0 if mode == "sparse" and self._abilities.lite else 1.0
+        return [Hit(score=sign * hit["distance"], row=dict(hit["entity"])) for hit in answer]
+
+    def _requests(
+        self, text: str, vector: NDArray[np.float32] | None, mode: SearchMode, top_k: int
+    ) -> Iterator[dict[str, Any]]:
+        if mode != "sparse":
+            if vector is None or vector.shape != (self._dim,):
+                raise CollectionMismatchError(
+                    self._collection,
+                    f"its vectors have {self._dim} dimensions, that of the query has "
+                    f"{0 if vector is None else len(vector)}",
+                    "Embed the query with the model that the collection was built with.",
+                )
+            breadth = {"ef": max(_SEARCH_BREADTH, top_k)}
+            param = {"metric_type": "COSINE", "params": breadth}
+            yield {"data": [vector.astype(np.float32)], "anns_field": DENSE, "param": param}
+        if mode != "dense":
+            yield {"data": [text], "anns_field": SPARSE, "param": {"metric_type": "BM25"}}
+
+    def _some_vectors(self, wanted: set[str]) -> dict[str, NDArray[np.float32]]:
+        """Look the hashes up, in answers of bounded size however many rows share a text."""
+        found: dict[str, NDArray[np.float32]] = {}
+        limit = self._vectors_per_answer()
+        while wanted:
+            expression = any_of("content_hash", sorted(wanted))
+            rows = self._query(expression, ["content_hash", DENSE], limit=limit)
+            for row in rows:
+                if row["content_hash"] not in found:
+                    found[row["content_hash"]] = np.asarray(row[DENSE], dtype=np.float32)
+            if len(rows) < limit:
+                break
+            wanted -= found.keys()
+        return found
+
+    def _vectors_per_answer(self) -> int:
+        return max(1, min(_MAX_ROWS, self._request_bytes // (4 * self._dim + 100)))
+
+    def _pages(self, expression: str) -> Iterator[dict[str, Any]]:
+        """Rows that fit, as they were at the first page, without end in number."""
+        pages = self._read(
+            "the scan",
+            self._calls.client.query_iterator,
+            batch_size=_PAGE_ROWS,
+            filter=expression,
+            output_fields=_KEY_FIELDS,
+            **_STRONG,
+        )
+        # A page that failed is asked for again: the cursor moves only with an answer.
+        while page := self._calls.again("the scan", pages.next, about=self._collection):
+            yield from page
+
+    def _query(self, expression: str, fields: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        return list(
+            self._read(
+                "the query",
+                self._calls.client.query,
+                filter=expression,
+                output_fields=[*fields],
+                limit=limit,
+                **_STRONG,
+            )
+        )
+
+    def _read(self, call: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._ask(call, method, *args, **kwargs)
+        except NotLoadedError:  # released by somebody, or the server was started anew
+            self.load()
+            return self._ask(call, method, *args, **kwargs)
+
+    def _ask(self, call: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return self._calls.ask(
+            call, method, self._collection, *args, about=self._collection, **kwargs
+        )
+
+
+def _key(row: Mapping[str, Any]) -> RowKey:
+    return RowKey(**{field: row[field] for field in _KEY_FIELDS})
+
+
+def _batched(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (values[start : start + size] for start in range(0, len(values), size))
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingError(
+            "milvus.collection",
+            f"{name!r} is no name for a collection",
+            "Use letters, digits and underscores, not a digit first, 255 at most.",
+        )
+
+
+def _as_words(spec: CollectionSpec) -> str:
+    return f"dim {spec.dim}, model {spec.model}, fingerprint {spec.fingerprint}"
