@@ -1,0 +1,244 @@
+"""Markdown, through the events of pulldown-cmark (pyromark): top-level elements become blocks."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pyromark
+
+from chunking.model import Block, BlockKind
+from chunking.parsers.html import HtmlImage, HtmlTable, has_table, html_parts
+from chunking.parsers.images import link_of, without_data_uris
+from chunking.parsers.markdown_inline import Cut, Events, cuts, is_formula, lone_images, plain_text
+from chunking.parsers.torn_tables import mend_html_tables
+from chunking.text import clean_text, is_blank
+
+_OPTIONS = pyromark.Options
+_MARKDOWN = pyromark.Markdown(
+    options=_OPTIONS.ENABLE_TABLES | _OPTIONS.ENABLE_MATH | _OPTIONS.ENABLE_FOOTNOTES
+)
+_KINDS: dict[str, BlockKind] = {"List": "list", "Table": "table"}
+_ANCHOR = re.compile(r"\s*\{#[^\s{}]+\}\Z")
+"""Docusaurus' and others' way to name a heading's anchor."""
+_UNSEEN = re.compile("[\ufeff\ud800-\udfff]|\r(?!\n)")
+_DEFINITION = re.compile(r"[ ]{0,3}\[[^\]]+\]:[ \t]*(\S+)")
+_MARKERS_ALONE = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])(?:\s+|\Z))*+")
+_LINK_MARKS = frozenset("/.#:@?=<&")
+
+
+def markdown_blocks(markdown: str, start: int, tally: Counter[str]) -> list[Block]:
+    """Parse Markdown from the offset `start` on; the blocks' offsets count from its beginning.
+
+    Inline Markdown stays as written, so that a block's text is the very piece of the source. A
+    list, a quotation or a footnote is one block, with all that is nested in it.
+    """
+    return list(_Reader(markdown, start, tally).blocks())
+
+
+class _Reader:
+    """One walk over the events of one document.
+
+    The parser sees a copy of the source of equal length, character by character, so that each
+    range that it reports (in bytes) can be read from the source as it was given.
+    """
+
+    def __init__(self, source: str, start: int, tally: Counter[str]) -> None:
+        tidy = _tidy(source)
+        self._tidy = _as_it_is if tidy == source else _tidy  # asked once, not for every block
+        structure = source[start:]
+        if self._tidy is _tidy:
+            structure = _UNSEEN.sub(_stand_in, structure)
+        if has_table(structure):
+            structure = mend_html_tables(structure)
+        self._source = source
+        self._structure = structure
+        self._bytes = structure.encode()
+        self._is_ascii = len(self._bytes) == len(structure)
+        self._byte, self._char = 0, start  # one place, in both units; it moves forward only
+        self._tally = tally
+
+    def blocks(self) -> Iterator[Block]:
+        events: Events = _MARKDOWN.events_with_range(self._structure)
+        last_end = 0
+        for event, span in events:
+            start, end = span["start"], span["end"]
+            yield from self._words_of_definitions(last_end, start)
+            last_end = end
+            if "Start" in event:
+                tag = event["Start"]
+                name, details = (tag, None) if isinstance(tag, str) else next(iter(tag.items()))
+                yield from self._element(name, details, start, end, events)
+        yield from self._words_of_definitions(last_end, len(self._bytes))
+
+    def _element(
+        self, name: str, details: Any, start: int, end: int, events: Events
+    ) -> Iterator[Block]:
+        if name == "Heading":
+            yield from self._heading(int(details["level"][1]), _collect(events))
+        elif name == "CodeBlock":
+            yield from self._code(details, _collect(events))
+        elif name == "HtmlBlock":
+            _skip(events)
+            yield from self._html(start, end)
+        elif not _holds_more_than_text(self._bytes[start:end]):
+            _skip(events)
+            yield from self._verbatim(_KINDS.get(name, "paragraph"), start, end, [])
+        else:
+            yield from self._mixed(name, start, end, _collect(events))
+
+    def _mixed(self, name: str, start: int, end: int, inner: list[Any]) -> Iterator[Block]:
+        """Read an element with pictures, formulas or HTML in it."""
+        images = lone_images(inner) if name == "Paragraph" else []
+        for image in images:
+            yield from self._image(image)
+        if not images:
+            kind = _KINDS.get(name, "paragraph")
+            if name == "Paragraph" and is_formula(inner):
+                kind = "formula"
+            yield from self._verbatim(kind, start, end, cuts(inner, self._bytes))
+
+    def _heading(self, level: int, inner: list[Any]) -> Iterator[Block]:
+        text = self._tidy(_ANCHOR.sub("", plain_text(inner))).strip()
+        if is_blank(text):
+            self._tally["empty headings skipped"] += 1
+        else:
+            offset = self._offset(inner[0][1]["start"])
+            yield Block(kind="heading", text=text, level=level, char_start=self._if(text, offset))
+
+    def _code(self, details: Any, inner: list[Any]) -> Iterator[Block]:
+        texts = [(event["Text"], span["start"]) for event, span in inner if "Text" in event]
+        code = clean_text("".join([text for text, _ in texts])).removesuffix("\n")
+        if is_blank(code):
+            self._tally["empty blocks skipped"] += 1
+            return
+        info = details.get("Fenced", "").split() if isinstance(details, dict) else []
+        yield Block(
+            kind="code",
+            text=code,
+            language=clean_text(info[0]) if info else None,
+            char_start=self._if(code, self._offset(texts[0][1])),
+        )
+
+    def _html(self, start: int, end: int) -> Iterator[Block]:
+        offset = self._offset(start)
+        html = self._source[offset : self._offset(end)]
+        for part in html_parts(html):
+            if isinstance(part, HtmlTable):
+                yield from self._html_table(part)
+            elif isinstance(part, HtmlImage):
+                yield from self._image((part.alt, part.uri, ""))
+            else:
+                text = without_data_uris(part)
+                found = html.find(text)
+                yield Block(
+                    kind="paragraph", text=text, char_start=offset + found if found >= 0 else None
+                )
+
+    def _html_table(self, table: HtmlTable) -> Iterator[Block]:
+        if table.text:
+            yield Block(kind="table", text=table.text, caption=table.caption or None)
+        elif table.caption:
+            yield Block(kind="paragraph", text=table.caption)
+        else:
+            self._tally["empty blocks skipped"] += 1
+
+    def _image(self, image: tuple[str, str, str]) -> Iterator[Block]:
+        alt, uri, title = (clean_text(text).strip() for text in image)
+        if is_blank(alt) and is_blank(title):
+            self._tally["pictures without text skipped"] += 1
+        else:
+            caption = title if title != alt and not is_blank(title) else None
+            yield Block(kind="image", text=alt, caption=caption, image_uri=link_of(uri))
+
+    def _verbatim(self, kind: BlockKind, start: int, end: int, gone: list[Cut]) -> Iterator[Block]:
+        """Give a piece of the source as it stands, but for what is cut and a common indentation."""
+        offset = self._offset(start)
+        pieces: list[str] = []
+        begin = offset
+        for cut in gone:
+            pieces += [self._source[begin : self._offset(cut.start)], cut.text]
+            begin = self._offset(cut.end)
+        raw = "".join([*pieces, self._source[begin : self._offset(end)]])
+        text = self._tidy(raw).rstrip()
+        indentation = len(text) - len(text.lstrip(" "))
+        offset += indentation
+        column = start - (self._bytes.rfind(b"\n", 0, start) + 1) + indentation
+        text = text[indentation:]
+        if kind != "paragraph" and 0 < column < 4:
+            text = re.sub(rf"\n {{1,{column}}}", "\n", text)
+        if is_blank(text) or (kind == "list" and _MARKERS_ALONE.fullmatch(text)):
+            if not gone:
+                self._tally["empty blocks skipped"] += 1
+        else:
+            yield Block(kind=kind, text=text, char_start=self._if(text, offset))
+
+    def _words_of_definitions(self, start: int, end: int) -> Iterator[Block]:
+        """Keep "[note]: words", which Markdown takes for the definition of a link, and swallows."""
+        gap = self._bytes[start:end]
+        if b"]:" not in gap:
+            return
+        offset = self._offset(start)
+        for line in self._source[offset : self._offset(end)].splitlines(keepends=True):
+            definition = _DEFINITION.match(line)
+            if definition and _LINK_MARKS.isdisjoint(definition[1]):
+                text = clean_text(line).strip()
+                start_of_text = offset + line.find(text)
+                yield Block(kind="paragraph", text=text, char_start=self._if(text, start_of_text))
+            offset += len(line)
+
+    def _offset(self, byte: int) -> int:
+        """Translate a byte of the structure, not before the last one asked for, to a character."""
+        passed = byte - self._byte
+        if passed and not self._is_ascii:
+            passed = len(self._bytes[self._byte : byte].decode())
+        self._byte, self._char = byte, self._char + passed
+        return self._char
+
+    def _if(self, text: str, offset: int) -> int | None:
+        """Give the offset if the source has the text there, letter for letter."""
+        return offset if self._source.startswith(text, offset) else None
+
+
+def _tidy(text: str) -> str:
+    return without_data_uris(clean_text(text))
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def _holds_more_than_text(element: bytes) -> bool:
+    return b"<" in element or b"![" in element or b"$$" in element
+
+
+def _stand_in(match: re.Match[str]) -> str:
+    """Show the parser a line end where a lone CR stands, and a blank for what is no character."""
+    return "\n" if match[0] == "\r" else " "
+
+
+def _collect(events: Events) -> list[Any]:
+    """Take all events up to the end of the element that was just entered."""
+    inner: list[Any] = []
+    depth = 1
+    for item in events:
+        event = item[0]
+        if "End" in event:
+            depth -= 1
+            if not depth:
+                break
+        elif "Start" in event:
+            depth += 1
+        inner.append(item)
+    return inner
+
+
+def _skip(events: Events) -> None:
+    depth = 1
+    for event, _ in events:
+        if "End" in event:
+            depth -= 1
+            if not depth:
+                return
+        elif "Start" in event:
+            depth += 1

@@ -1,0 +1,97 @@
+"""One way to print a table: a grid of cells as a Markdown pipe table."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from chunking.text import clean_text, is_blank
+
+_MAX_PADDED_CELLS = 1_000_000
+"""Beyond it short rows stay short: one wide row over many narrow ones would grow without bound."""
+_MAX_COLUMNS = 1_000
+"""Of a spanning cell, as in the HTML standard."""
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell at its first place; what it spans is counted in rows and columns."""
+
+    row: int
+    column: int
+    text: str
+    row_span: int = 1
+    column_span: int = 1
+    is_header: bool = False
+
+
+def pipe_table(cells: Iterable[Cell]) -> str:
+    """Print cells as a pipe table; "" when there is nothing in them to see.
+
+    The first row stands above the separator: it is the header where the source names one, and the
+    best guess where not. A label that spans rows is repeated in each of them, unless it belongs to
+    the header; one that spans columns is printed once, with empty cells behind it. Every row has
+    the same number of cells; rows with nothing in them are left out.
+    """
+    grid: dict[int, dict[int, str]] = {}
+    cells = sorted(cells, key=lambda cell: (cell.row, cell.column))
+    last_row = max((cell.row for cell in cells), default=0)
+    for cell in cells:
+        text = escape_cell(cell.text)
+        repeat = 1 if cell.is_header or not text else cell.row_span
+        for row in range(cell.row, min(cell.row + max(repeat, 1), last_row + 1)):
+            grid.setdefault(row, {}).setdefault(cell.column, text)
+    rows = [row for _, row in sorted(grid.items()) if any(row.values())]
+    return _print(rows, sorted({column for row in grid.values() for column in row}))
+
+
+def escape_cell(text: str) -> str:
+    """Give `text` as it may stand between two pipes: on one line, its own pipes escaped."""
+    text = _BLANKS.sub(" ", clean_text(text)).strip()
+    return "" if is_blank(text) else text.replace("|", "\\|")
+
+
+def place_cells(rows: Iterable[Sequence[tuple[str, int, int, bool]]]) -> list[Cell]:
+    """Find each cell's column from the rows of a table that has spans (HTML, section 4.9.12).
+
+    Args:
+        rows: Per row its own cells: text, row span (0: to the last row), column span, header.
+    """
+    cells: list[Cell] = []
+    blocked: dict[int, int] = {}  # column -> first row that is free again
+    for row, entries in enumerate(rows):
+        column = 0
+        for text, row_span, column_span, is_header in entries:
+            while blocked.get(column, 0) > row:
+                column += 1
+            width = min(max(column_span, 1), _MAX_COLUMNS)
+            height = row_span if row_span > 0 else 1 << 30
+            cells.append(
+                Cell(
+                    row=row,
+                    column=column,
+                    text=text,
+                    row_span=height,
+                    column_span=width,
+                    is_header=is_header,
+                )
+            )
+            if height > 1:
+                blocked.update(dict.fromkeys(range(column, column + width), row + height))
+            column += width
+    return cells
+
+
+def _print(rows: list[dict[int, str]], columns: list[int]) -> str:
+    if not rows:
+        return ""
+    if len(rows) * len(columns) > _MAX_PADDED_CELLS:
+        lines = [_line(list(row.values())) for row in rows]
+    else:
+        lines = [_line([row.get(column, "") for column in columns]) for row in rows]
+    lines.insert(1, "|" + " --- |" * len(columns))
+    return "\n".join(lines)
+
+
+def _line(texts: list[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
