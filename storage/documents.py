@@ -1,0 +1,221 @@
+"""Parquet of parsed documents, read in bounded memory. Beside document_files.py, pyarrow's keeper.
+
+One row per document; SPEC section 2 names the columns. Every spelling of a type that writers use
+is accepted (string, large_string, string_view, dictionary; list, large_list; all null), in any
+order and with further columns, which are not even fetched.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from chunking.ids import canonical_json
+from chunking.model import Block, Document
+from storage.document_columns import BLOCK_FIELDS, STRING_COLUMNS, checked_paths
+from storage.document_rows import Row, checked_id, document_of
+from storage.errors import BadDocumentError, BadParquetError
+from storage.protocols import ObjectInfo, ObjectStore
+
+STREAM_BYTES = 1 << 20
+"""Of each column, fetched at a time."""
+
+MAX_BATCH_ROWS = 64
+"""At a time, however small they are on average: the large documents may stand together."""
+
+_block_values = attrgetter(*BLOCK_FIELDS)
+_ARROW_ERRORS = (
+    pa.ArrowInvalid,
+    pa.ArrowKeyError,
+    pa.ArrowNotImplementedError,
+    pa.ArrowTypeError,
+    OSError,  # pyarrow's name for a damaged file
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowGroup:
+    rows: int
+    compressed_bytes: int
+    """Of the columns that are read; like decoded_bytes."""
+    decoded_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetShape:
+    """What the footer tells: enough to plan shards by."""
+
+    row_groups: tuple[RowGroup, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(group.rows for group in self.row_groups)
+
+
+def read_shape(objects: ObjectStore, info: ObjectInfo) -> ParquetShape:
+    """Read the footer only.
+
+    Raises:
+        BadParquetError: It is empty, damaged, no Parquet, or not of parsed documents.
+        ObjectMissingError, ObjectChangedError: The listed version is not there any more.
+    """
+    with _opened(objects, info) as (file, paths):
+        return _shape(file, paths)
+
+
+def read_ids(objects: ObjectStore, info: ObjectInfo) -> Iterator[str | None]:
+    """The id of every row, in order; None for a row without a usable one.
+
+    Reads that column alone. Raises as `read_documents`.
+    """
+    with _opened(objects, info) as (file, _):
+        for batch in file.iter_batches(4096, columns=["document_id"], use_threads=False):
+            for row in _rows(batch, 0):
+                try:
+                    yield (
+                        None
+                        if isinstance(row, BadDocumentError)
+                        else checked_id(row.get("document_id"), 0)
+                    )
+                except BadDocumentError:
+                    yield None
+
+
+def read_documents(
+    objects: ObjectStore,
+    info: ObjectInfo,
+    row_groups: range | None = None,
+    *,
+    batch_bytes: int = 8 << 20,
+) -> Iterator[tuple[int, Document | BadDocumentError]]:
+    """Every row of these row groups, in order, as a document or as what is wrong with it.
+
+    Args:
+        objects: Where it is.
+        info: Which version of it.
+        row_groups: Consecutive ones, counted from 0; None for all.
+        batch_bytes: Decoded bytes held at a time, if documents are of a size; never more than
+            `MAX_BATCH_ROWS` documents.
+
+    Yields:
+        The row's number within the object, from 0, and its document. `document_of` says what is
+        mended, and what stands in for missing values.
+
+    Raises:
+        BadParquetError: As `read_shape`, or at the first damaged page.
+        ObjectMissingError, ObjectChangedError: At any read.
+    """
+    with _opened(objects, info) as (file, paths):
+        groups = _shape(file, paths).row_groups
+        wanted = range(len(groups)) if row_groups is None else row_groups
+        number = sum(group.rows for group in groups[: wanted.start])
+        for place in wanted:
+            affordable = batch_bytes * groups[place].rows // max(groups[place].decoded_bytes, 1)
+            for batch in file.iter_batches(
+                max(1, min(affordable, MAX_BATCH_ROWS)),
+                row_groups=[place],
+                columns=paths,
+                use_threads=False,
+            ):
+                for row in _rows(batch, number):
+                    yield number, _document(row, info.key, number)
+                    number += 1
+
+
+def document_hash(document: Document) -> str:
+    """SHA-256, in hex, of all that shapes a document's chunks and their payload.
+
+    Equal for equal documents, however their file spelled the types. Warnings do not count.
+    """
+    content: dict[str, Any] = {
+        name: getattr(document, name)
+        for name in (*STRING_COLUMNS, "metadata")
+        if getattr(document, name)
+    }
+    if document.blocks is not None:
+        content["blocks"] = [_told(block) for block in document.blocks]
+    return hashlib.sha256(canonical_json(content)).hexdigest()
+
+
+def _told(block: Block) -> dict[str, Any]:
+    """What is known of a block: a new field that nobody fills leaves old hashes alone."""
+    values = zip(BLOCK_FIELDS, _block_values(block), strict=True)
+    return {name: value for name, value in values if value is not None}
+
+
+def _document(row: Row | BadDocumentError, key: str, number: int) -> Document | BadDocumentError:
+    if isinstance(row, BadDocumentError):
+        return row
+    try:
+        return document_of(row, key=key, number=number)
+    except BadDocumentError as error:
+        return error
+
+
+def _rows(batch: pa.RecordBatch, number: int) -> list[Row | BadDocumentError]:
+    """The rows as Python values; one with text that is not UTF-8 is found by halving."""
+    try:
+        return cast("list[Row | BadDocumentError]", batch.to_pylist())
+    except ValueError:
+        if batch.num_rows == 1:
+            return [_undecodable(batch, number)]
+        half = batch.num_rows // 2
+        return _rows(batch.slice(0, half), number) + _rows(batch.slice(half), number + half)
+
+
+def _undecodable(batch: pa.RecordBatch, number: int) -> BadDocumentError:
+    document_id, broken = "", []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            value = column[0].as_py()
+        except ValueError:
+            broken.append(name)
+        else:
+            document_id = value if name == "document_id" and value else document_id
+    return BadDocumentError(
+        str(document_id), "read", f"row {number}: {', '.join(broken)} cannot be decoded as UTF-8"
+    )
+
+
+@contextmanager
+def _opened(objects: ObjectStore, info: ObjectInfo) -> Iterator[tuple[pq.ParquetFile, list[str]]]:
+    """The file and the paths of the leaf columns to read; every fault of Parquet becomes ours."""
+    with objects.open(info) as source:
+        try:
+            file = pq.ParquetFile(
+                source,
+                pre_buffer=False,  # it would hold whole row groups
+                buffer_size=STREAM_BYTES,
+                page_checksum_verification=True,
+            )
+            paths = checked_paths(file, info.key)
+        except (*_ARROW_ERRORS, ValueError) as error:
+            raise _bad_parquet(info.key, error) from error
+        try:
+            yield file, paths
+        except _ARROW_ERRORS as error:
+            raise _bad_parquet(info.key, error) from error
+
+
+def _bad_parquet(key: str, error: Exception) -> BadParquetError:
+    return BadParquetError(key, " ".join(str(error).split())[:300])
+
+
+def _shape(file: pq.ParquetFile, paths: list[str]) -> ParquetShape:
+    metadata = file.metadata
+    read = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in paths]
+    return ParquetShape(
+        row_groups=tuple(
+            RowGroup(
+                rows=group.num_rows,
+                compressed_bytes=sum(group.column(i).total_compressed_size for i in read),
+                decoded_bytes=sum(group.column(i).total_uncompressed_size for i in read),
+            )
+            for group in map(metadata.row_group, range(metadata.num_row_groups))
+        )
+    )
