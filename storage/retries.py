@@ -1,5 +1,6 @@
 """When a call is made again, and after how long."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TypeVar
 from tenacity import (
     RetryCallState,
     Retrying,
+    before_sleep_log,
     retry_if_exception,
     stop_after_attempt,
     wait_exponential_jitter,
@@ -17,6 +19,8 @@ from tenacity import (
 )
 
 from storage.errors import Fate, SlowDownError, StorageError
+
+_LOG = logging.getLogger(__name__)
 
 Sleep = Callable[[float], None]
 """Pauses for so many seconds; tests hand in a clock of their own."""
@@ -42,6 +46,7 @@ class RetryPolicy:
             stop=stop_after_attempt(self.max_attempts),
             wait=self._wait,
             sleep=self.sleep,
+            before_sleep=before_sleep_log(_LOG, logging.INFO),
             reraise=True,
         )
         return retrying(attempt)
