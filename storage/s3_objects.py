@@ -5,9 +5,11 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import boto3
+import botocore.session
 import stamina
 from botocore.config import Config
 from botocore.exceptions import (
@@ -23,6 +25,7 @@ from botocore.exceptions import (
     SSLError,
     TokenRetrievalError,
 )
+from botocore.loaders import create_loader
 from botocore.parsers import ResponseParserError
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -351,13 +354,21 @@ def _make_client(settings: S3Settings) -> "S3Client":
         s3={"addressing_style": "path" if own_endpoint else "auto"},
         max_pool_connections=32,
     )
-    return boto3.session.Session().client(
+    session = botocore.session.Session()
+    session.register_component("data_loader", _descriptions())
+    return boto3.session.Session(botocore_session=session).client(
         "s3",
         endpoint_url=settings.endpoint_url or None,
         region_name=settings.region or None,
         verify=settings.ca_bundle or None,
         config=config,
     )
+
+
+@cache
+def _descriptions() -> Any:
+    """What boto knows of services, read once: most of the time that making a client takes."""
+    return create_loader()
 
 
 def _is_conflict(error: Exception) -> bool:
