@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from storage.errors import ConditionFailedError, ObjectMissingError
 from storage.protocols import Location
-from storage.records import Catalogue, RunPlan, RunRecord, ShardPlan, ShardResult
+from storage.records import Catalogue, RunPlan, RunRecord, ShardResult
 
 T = TypeVar("T")
 _CATALOGUE = TypeAdapter(Catalogue)
@@ -95,15 +95,14 @@ class Ledger:
     def plan(self, run_id: str) -> RunPlan | None:
         return self._read(f"{self.run_folder(run_id)}/plan.json", _PLAN)
 
-    def claim(self, plan: RunPlan, shard: ShardPlan, attempt: int, epoch: int) -> None:
-        """Say that the work begins; who dies at it has left a trace."""
-        key = f"{self.shard_folder(plan, shard.number)}/claim-{attempt}.json"
+    def claim(self, folder: str, attempt: int, epoch: int) -> None:
+        """Say that the work on a shard begins; who dies at it has left a trace."""
         body = f'{{"attempt": {attempt}, "epoch": {epoch}}}'
-        self.objects.put(key, body.encode())
+        self.objects.put(f"{folder}/claim-{attempt:03d}.json", body.encode())
 
-    def commit(self, plan: RunPlan, result: ShardResult) -> ShardResult:
+    def commit(self, folder: str, result: ShardResult) -> ShardResult:
         """Write a shard's result; the first one counts, and is returned."""
-        key = f"{self.shard_folder(plan, result.number)}/result.json"
+        key = f"{folder}/result.json"
         try:
             self.objects.put(key, _RESULT.dump_json(result), if_absent=True)
         except ConditionFailedError:
@@ -122,11 +121,16 @@ class Ledger:
                 if result is not None:
                     yield result
 
-    def claimed(self, plan: RunPlan) -> set[int]:
-        """Numbers of the shards that somebody began."""
+    def attempts(self, plan: RunPlan) -> dict[int, int]:
+        """The highest attempt at each shard that somebody began, by its number."""
         prefix = f"{self.run_folder(plan.run_id)}/{plan.fingerprint}/"
-        keys = (info.key for info in self.objects.list(prefix))
-        return {int(k[len(prefix) :].split("/")[0]) for k in keys if "/claim-" in k}
+        highest: dict[int, int] = {}
+        for info in self.objects.list(prefix):
+            number, _, name = info.key.removeprefix(prefix).partition("/")
+            if name.startswith("claim-"):
+                attempt = int(name.removeprefix("claim-").removesuffix(".json"))
+                highest[int(number)] = max(attempt, highest.get(int(number), 0))
+        return highest
 
     # The catalogue
 

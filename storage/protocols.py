@@ -169,6 +169,9 @@ class VectorStore(Protocol):
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """For each hash that some row has: that row's dense vector, shape (dim,)."""
 
+    def count(self) -> int:
+        """Rows, strongly consistent; never what deleted rows still occupy."""
+
     def scan(self) -> Iterator[RowKey]:
         """Every row's key, in bounded memory; strongly consistent at the start."""
 

@@ -13,7 +13,7 @@ import orjson
 
 from chunking.model import Chunk
 from storage.errors import CollectionMismatchError, RowRefusedError
-from storage.protocols import Vectors
+from storage.protocols import RowKey, Vectors
 
 VARCHAR_BYTES: Mapping[str, int] = {
     "chunk_id": 36,
@@ -51,6 +51,12 @@ JSON_BYTES = 65_536
 
 Row = dict[str, Any]
 
+KEY_FIELDS = ("chunk_id", "document_id", "content_hash", "payload_hash")
+
+
+def key_of(row: Mapping[str, Any]) -> RowKey:
+    return RowKey(**{name: row[name] for name in KEY_FIELDS})
+
 
 def rows_of(
     chunks: Sequence[Chunk],
@@ -80,6 +86,11 @@ def rows_of(
     dense = _usable_vectors(vectors, count=len(chunks), dim=dim, collection=collection)
     provenance = {"run_id": run_id, "object_key": object_key}
     return [_row(chunk, vector, provenance) for chunk, vector in zip(chunks, dense, strict=True)]
+
+
+def check_row(chunk: Chunk, *, run_id: str, object_key: str) -> None:
+    """Raise RowRefusedError, as `rows_of` would, for a chunk that no row can hold."""
+    _row(chunk, np.empty(0, np.float32), {"run_id": run_id, "object_key": object_key})
 
 
 def batches(rows: Sequence[Row], request_bytes: int) -> Iterator[list[Row]]:

@@ -5,7 +5,7 @@ seconds, and a row that a delete does not find is a stale row.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,14 +34,15 @@ from storage.milvus_schema import (
 )
 from storage.milvus_settings import MilvusSettings
 from storage.protocols import CollectionSpec, Hit, RowKey, SearchMode, VectorDatabase, Vectors
-from storage.rows import batches, rows_of
+from storage.rows import KEY_FIELDS, batches, key_of, rows_of
 
-_KEY_FIELDS = [PRIMARY_KEY, "document_id", "content_hash", "payload_hash"]
 _MAX_ROWS = 16_384
 """Of one answer; servers refuse to send more."""
 _VALUES_PER_FILTER = 200
 _PAGE_ROWS = 5_000
 _IDS_PER_DELETE = 2_000
+_LITE_REQUEST_BYTES = 2**20
+"""Milvus Lite analyses text in Python, a few hundred KB of Chinese a second."""
 _RRF_K = 60
 """Of reciprocal-rank fusion, as in Cormack, Clarke and Buettcher (SIGIR 2009)."""
 _SEARCH_BREADTH = 128
@@ -123,6 +124,7 @@ class MilvusDatabase:
             calls=self._calls,
             request_bytes=self._settings.request_bytes,
         )
+        self._index(collection)  # a creation may have been cut off before it
         store.load()
         return store
 
@@ -185,7 +187,7 @@ class MilvusDatabase:
         return answer
 
     def _index(self, collection: str) -> None:
-        """Make the indexes that are not there: a creation may have been cut off between two."""
+        """Make the indexes that are not there; no server loads a collection without."""
         client = self._calls.client
         description = self._description(collection) or {"fields": []}
         there = set(self._calls.ask("its indexes", client.list_indexes, collection))
@@ -220,7 +222,9 @@ class MilvusStore:
         self._sparse = sparse
         self._abilities = abilities
         self._calls = calls
-        self._request_bytes = request_bytes
+        self._request_bytes = min(
+            request_bytes, _LITE_REQUEST_BYTES if abilities.lite else request_bytes
+        )
 
     @property
     def collection(self) -> str:
@@ -253,11 +257,11 @@ class MilvusStore:
         keys: list[RowKey] = []
         for batch in _batched(document_ids, _VALUES_PER_FILTER):
             expression = any_of("document_id", batch)
-            rows = self._query(expression, _KEY_FIELDS, limit=_MAX_ROWS)
+            rows = self._query(expression, KEY_FIELDS, limit=_MAX_ROWS)
             if len(rows) == _MAX_ROWS:  # there may be more: begin again, page by page
-                keys += map(_key, self._pages(expression))
+                keys += map(key_of, self._pages(expression))
             else:
-                keys += map(_key, rows)
+                keys += map(key_of, rows)
         return sorted(keys, key=lambda key: key.chunk_id)
 
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -266,8 +270,12 @@ class MilvusStore:
             found |= self._some_vectors(set(batch))
         return found
 
+    def count(self) -> int:
+        (answer,) = self._query("", ["count(*)"], limit=None)
+        return int(answer["count(*)"])
+
     def scan(self) -> Iterator[RowKey]:
-        return map(_key, self._pages(f'{PRIMARY_KEY} != ""'))
+        return map(key_of, self._pages(f'{PRIMARY_KEY} != ""'))
 
     def search(
         self,
@@ -370,14 +378,16 @@ class MilvusStore:
             self._calls.client.query_iterator,
             batch_size=_PAGE_ROWS,
             filter=expression,
-            output_fields=_KEY_FIELDS,
+            output_fields=[*KEY_FIELDS],
             **_STRONG,
         )
         # A page that failed is asked for again: the cursor moves only with an answer.
         while page := self._calls.again("the scan", pages.next, about=self._collection):
             yield from page
 
-    def _query(self, expression: str, fields: Sequence[str], limit: int) -> list[dict[str, Any]]:
+    def _query(
+        self, expression: str, fields: Sequence[str], limit: int | None
+    ) -> list[dict[str, Any]]:
         return list(
             self._read(
                 "the query",
@@ -400,10 +410,6 @@ class MilvusStore:
         return self._calls.ask(
             call, method, self._collection, *args, about=self._collection, **kwargs
         )
-
-
-def _key(row: Mapping[str, Any]) -> RowKey:
-    return RowKey(**{field: row[field] for field in _KEY_FIELDS})
 
 
 def _batched(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:

@@ -1,0 +1,91 @@
+"""What the collection holds: carried from run to run, object by object.
+
+A run that ended writes a new catalogue. A run that was killed left results and claims behind;
+`fold` reads them as if it had ended there, so that nothing committed is done again and nothing
+begun is forgotten.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from storage.ledger import Ledger
+from storage.records import Catalogue, CatalogueEntry, ObjectPlan, RunPlan, ShardResult, Tally
+
+Entries = dict[str, CatalogueEntry]
+"""By object key."""
+
+
+def fold_open_runs(ledger: Ledger, catalogue: Catalogue) -> tuple[Catalogue, list[str]]:
+    """The catalogue with all that unfinished runs of its fingerprint did.
+
+    Returns:
+        The catalogue, and the ids of every open run: once a new catalogue is written they are
+        superseded.
+    """
+    entries: Entries = {entry.key: entry for entry in catalogue.entries}
+    open_runs = ledger.open_runs()
+    for run_id in open_runs:
+        plan = ledger.plan(run_id)
+        if plan is not None and plan.fingerprint == catalogue.fingerprint:
+            entries = after_run(ledger, entries, plan, ledger.results(run_id))
+    ordered = tuple(entries[key] for key in sorted(entries, key=str.encode))
+    return replace(catalogue, entries=ordered), open_runs
+
+
+def after_run(
+    ledger: Ledger,
+    entries: Mapping[str, CatalogueEntry],
+    plan: RunPlan,
+    results: Iterable[ShardResult],
+) -> Entries:
+    """The entries as this run's shards left them; objects that are gone stay until swept."""
+    by_object: dict[str, list[ShardResult]] = {}
+    for result in results:
+        by_object.setdefault(result.object_key, []).append(result)
+    begun: dict[str, list[str]] = {}
+    claimed = ledger.attempts(plan).keys()
+    committed = {r.number for rs in by_object.values() for r in rs if r.part is not None}
+    for shard in plan.shards:
+        if shard.number in claimed - committed:
+            folder = ledger.shard_folder(plan, shard.number)
+            begun.setdefault(shard.object_key, []).append(folder)
+    after = dict(entries)
+    for planned in plan.objects:
+        old = entries.get(planned.key) or CatalogueEntry(key=planned.key, etag="", clean=False)
+        done = [r for r in by_object.get(planned.key, []) if r.part is not None]
+        if planned.shards:
+            after[planned.key] = _entry(planned, old, done, begun.get(planned.key, []))
+        elif planned.fault:
+            after[planned.key] = replace(old, clean=False)
+        elif old.etag != planned.etag:  # an object without rows
+            after[planned.key] = CatalogueEntry(key=planned.key, etag=planned.etag, clean=True)
+    return after
+
+
+def skipped_whole(entries: Iterable[CatalogueEntry]) -> Tally:
+    """What objects that are not read again stand for in the report."""
+    total = Tally()
+    for entry in entries:
+        fates = replace(
+            entry.fates, stored=0, deleted=0, unchanged=entry.fates.stored + entry.fates.unchanged
+        )
+        total += Tally(fates=fates, chunks=entry.chunks)
+    return total
+
+
+def _entry(
+    planned: ObjectPlan, old: CatalogueEntry, done: list[ShardResult], begun: list[str]
+) -> CatalogueEntry:
+    done = sorted(done, key=lambda r: r.number)
+    parts = tuple(r.part for r in done if r.part is not None)
+    work = sum((r.tally for r in done), Tally())
+    complete = len(done) == planned.shards
+    return CatalogueEntry(
+        key=planned.key,
+        etag=planned.etag,
+        clean=complete and not (work.fates.dead or work.fates.duplicate),
+        parts=parts if complete else old.parts + parts,
+        residue=() if complete else (*old.residue, *begun),
+        fates=work.fates,
+        chunks=work.chunks,
+    )

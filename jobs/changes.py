@@ -1,0 +1,102 @@
+"""Chunk what is due, and compare it with the rows that stand in the collection."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chunking.model import Chunk
+from chunking.protocols import Chunker
+from jobs.docket import Arrival, Docket
+from jobs.windows import Window
+from storage.protocols import RowKey, VectorStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A document, chunked."""
+
+    arrival: Arrival
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a document's rows lack, and which of them are too many."""
+
+    arrival: Arrival
+    chunks: tuple[Chunk, ...]
+    write: tuple[Chunk, ...]
+    """Chunks whose row is missing or differs in its payload."""
+    stale: tuple[str, ...]
+    """Ids of rows that are none of `chunks`."""
+    stood: tuple[str, ...]
+    """Ids of all rows that the document had."""
+
+    @property
+    def all_ids(self) -> set[str]:
+        return {chunk.chunk_id for chunk in self.chunks}.union(self.stood)
+
+
+def chunk_documents(window: Window, chunker: Chunker, docket: Docket) -> list[Draft]:
+    """Chunk each document; one that fails goes to the dead letters alone."""
+    drafts: list[Draft] = []
+    with docket.stage("chunk"):
+        for arrival, document in window:
+            try:
+                chunks = tuple(chunker.chunk(document))
+            except Exception as error:  # noqa: BLE001 - whatever a document does, the rest goes on
+                reason = f"{type(error).__name__}: {error}"
+                docket.set_aside(arrival, "chunk", reason)
+            else:
+                drafts.append(Draft(arrival=arrival, chunks=chunks))
+    return drafts
+
+
+def compare(drafts: Iterable[Draft], store: VectorStore, docket: Docket) -> list[Change]:
+    """Ask the collection for each document's rows; what stands there already is done."""
+    drafts = _without_collisions(drafts, docket)
+    with docket.stage("look up"):
+        ids = sorted({draft.arrival.document_id for draft in drafts})
+        keys = store.keys_of(ids) if ids else []
+    rows: dict[str, dict[str, RowKey]] = {}
+    for key in keys:
+        rows.setdefault(key.document_id, {})[key.chunk_id] = key
+    changes = []
+    for draft in drafts:
+        change = _change(draft, rows.get(draft.arrival.document_id, {}))
+        if change.write or change.stale:
+            changes.append(change)
+        else:
+            docket.same_rows(draft.arrival, draft.chunks)
+    return changes
+
+
+def _change(draft: Draft, stood: dict[str, RowKey]) -> Change:
+    new = {chunk.chunk_id for chunk in draft.chunks}
+    write = tuple(
+        chunk
+        for chunk in draft.chunks
+        if (row := stood.get(chunk.chunk_id)) is None or row.payload_hash != chunk.payload_hash
+    )
+    stale = tuple(sorted(stood.keys() - new))
+    return Change(
+        arrival=draft.arrival,
+        chunks=draft.chunks,
+        write=write,
+        stale=stale,
+        stood=tuple(sorted(stood)),
+    )
+
+
+def _without_collisions(drafts: Iterable[Draft], docket: Docket) -> list[Draft]:
+    """The id formula joins its parts by colons, so two documents can be made to collide."""
+    owner: dict[str, str] = {}
+    kept: list[Draft] = []
+    for draft in drafts:
+        document_id = draft.arrival.document_id
+        others = {owner.setdefault(c.chunk_id, document_id) for c in draft.chunks} - {document_id}
+        if others:
+            reason = f"a chunk id collides with one of document {min(others)!r}; rename one of them"
+            docket.set_aside(draft.arrival, "chunk", reason)
+        else:
+            kept.append(draft)
+    return kept

@@ -1,0 +1,162 @@
+"""Settings of a run: composed of what each room declares, read from one TOML file.
+
+No setting is read anywhere else, secrets excepted: those come from the environment only.
+"""
+
+import difflib
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chunking.ids import canonical_json
+from chunking.protocols import Chunker
+from chunking.strategies import make_chunker
+from storage.embedding_settings import EmbeddingSettings
+from storage.milvus_schema import SCHEMA_VERSION
+from storage.milvus_settings import MilvusSettings
+from storage.s3_objects import S3Settings
+
+DEFAULT_PATH = Path("kitelift.toml")
+
+
+class ConfigError(Exception):
+    """The configuration, or a command line, cannot be used; says which key and what to do."""
+
+
+class SourceSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    uri: str = Field(default="parsed", min_length=1)
+    """Parsed documents as Parquet: `s3://bucket/prefix` or a local folder."""
+
+
+class StateSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    uri: str = Field(default="kitelift-state", min_length=1)
+    """Ledger, staged vectors and dead letters: `s3://bucket/prefix` or a local folder."""
+
+
+class ChunkingSettings(BaseModel):
+    """Every further key is an option of the strategy; the strategy checks it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
+
+    strategy: str = "structure"
+    """One of docs/strategies.md."""
+
+    def open(self) -> Chunker:
+        """Raises ValueError for an unknown strategy or option."""
+        return make_chunker(self.strategy, **(self.model_extra or {}))
+
+
+class RunSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    executor: Literal["ray", "inline"] = "ray"
+    """`ray` joins the cluster that RAY_ADDRESS names, or starts one on this machine; `inline`
+    walks in this process, one shard after another."""
+    workers: int = Field(default=0, ge=0)
+    """Shards at work at once; 0: one for each CPU of the cluster."""
+    shard_bytes: int = Field(default=8 * 2**20, ge=1)
+    """A shard ends with the row group that reaches so many decoded bytes,"""
+    shard_documents: int = Field(default=1000, ge=1)
+    """or so many documents."""
+    window_bytes: int = Field(default=8 * 2**20, ge=1)
+    """Characters of document text that a worker holds at a time."""
+    embed_texts: int = Field(default=256, ge=1)
+    """Texts given to the model between two stagings: what a kill can cost, per worker."""
+    max_attempts: int = Field(default=3, ge=1)
+    """Of one shard, when a store does not answer or a worker dies."""
+
+
+class LimitSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    max_delete_ratio: float = Field(default=0.2, ge=0, le=1)
+    """A run that would delete a larger part of the documents stops; --allow-delete overrides."""
+
+
+class Config(BaseModel):
+    """All of it; hashable, and sent to workers as JSON."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: SourceSettings = SourceSettings()
+    state: StateSettings = StateSettings()
+    s3: S3Settings = S3Settings()
+    chunking: ChunkingSettings = ChunkingSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    milvus: MilvusSettings = MilvusSettings()
+    run: RunSettings = RunSettings()
+    limits: LimitSettings = LimitSettings()
+
+
+def load_config(path: Path | None) -> Config:
+    """Read a TOML file; None reads `kitelift.toml` where there is one, else takes the defaults.
+
+    Raises:
+        ConfigError: No such file, no TOML, an unknown key (with the likely one), a bad value.
+    """
+    if path is None:
+        if not DEFAULT_PATH.exists():
+            return Config()
+        path = DEFAULT_PATH
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path}: no such file. `kitelift config > {path}` writes one with every key."
+        ) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    return parse_config(values, str(path))
+
+
+def parse_config(values: dict[str, Any], origin: str) -> Config:
+    """Check the values of a configuration, chunking options included."""
+    try:
+        config = Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(f"{origin}: {_told(error)}") from None
+    try:
+        config.chunking.open()
+    except ValueError as error:
+        raise ConfigError(f"{origin}: [chunking] {error}") from None
+    return config
+
+
+def fingerprint(config: Config, chunker: Chunker, *, model: str, dim: int) -> str:
+    """Short hash of every setting that shapes the rows: another one means another collection."""
+    shaping = {
+        "chunking": dict(chunker.settings),
+        "embedding": {**config.embedding.shaping, "name": model, "dim": dim},
+        "schema": {"version": SCHEMA_VERSION, "analyzer": config.milvus.analyzer},
+    }
+    return hashlib.sha256(canonical_json(shaping)).hexdigest()[:12]
+
+
+def _told(error: ValidationError) -> str:
+    """The first fault, as a person would say it."""
+    fault = error.errors(include_url=False)[0]
+    place = [str(step) for step in fault["loc"]]
+    name = f"[{place[0]}].{'.'.join(place[1:])}" if len(place) > 1 else f"[{place[0]}]"
+    if fault["type"] == "extra_forbidden":
+        known = _known_keys(place[:-1])
+        close = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
+        return f"unknown key {name}; {hint}"
+    reason = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{name} = {fault['input']!r}: {reason}" if len(place) > 1 else f"{name}: {reason}"
+
+
+def _known_keys(place: list[str]) -> list[str]:
+    if not place:
+        return list(Config.model_fields)
+    section = Config.model_fields[place[0]].annotation
+    assert section is not None
+    fields: dict[str, Any] = section.model_fields
+    return [str(field.serialization_alias or name) for name, field in fields.items()]

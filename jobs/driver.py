@@ -1,0 +1,152 @@
+"""Ray, all of it: one task per shard, and one small actor that all workers share.
+
+Ray decides where a task runs; how many are in flight, and what becomes of a task whose worker
+died, is decided in jobs/schedule.py, so Ray's own retries are off.
+"""
+
+import logging
+import os
+import time
+from types import TracebackType
+from typing import Any, Self
+
+import ray
+from ray.exceptions import (
+    NodeDiedError,
+    OutOfMemoryError,
+    RayError,
+    RayTaskError,
+    WorkerCrashedError,
+)
+
+from jobs.docket import Note
+from jobs.executor import Lost
+from jobs.rooms import ShardTask
+from jobs.worker import Order, Outcome, walk
+from storage.records import Tally
+from storage.throttles import Pace
+
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+"""No report to anyone; and no token file of an earlier cluster that would lock us out."""
+LOCAL_OBJECT_STORE_BYTES = 128 * 2**20
+"""Nothing big goes through it: tasks and results are a few kilobytes."""
+
+
+class RayExecutor:
+    """Walks tasks on the cluster that RAY_ADDRESS names, or on one of its own here."""
+
+    def __init__(self, order: Order, note: Note, pace: Pace, *, workers: int) -> None:
+        self._order, self._note, self._pace = order, note, pace
+        self._workers = workers
+        self._running: dict[Any, ShardTask] = {}
+        self._started = False
+
+    def __enter__(self) -> Self:
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
+        if not ray.is_initialized():
+            _init()
+            self._started = True
+        cpus = ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
+        self._slots = self._workers or max(1, int(cpus))
+        self._desk: Any = ray.remote(num_cpus=0)(_Desk).remote(self._pace)
+        self._order_ref = ray.put(self._order)
+        self._walk = ray.remote(num_cpus=1, max_retries=0)(_walk)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for reference in self._running:
+            ray.cancel(reference, force=True)
+        ray.kill(self._desk)
+        if self._started:
+            ray.shutdown()
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    def submit(self, task: ShardTask) -> None:
+        reference = self._walk.remote(self._order_ref, task, self._desk)
+        self._running[reference] = task
+
+    def next_done(self, seconds: float) -> tuple[ShardTask, Outcome | Lost] | None:
+        self._note(ray.get(self._desk.drain.remote()))
+        done, _ = ray.wait(list(self._running), num_returns=1, timeout=seconds)
+        if not done:
+            return None
+        task = self._running.pop(done[0])
+        try:
+            outcome: Outcome | Lost = ray.get(done[0])
+        except NodeDiedError as error:
+            outcome = Lost(reason=_first_line(error), machine=True)
+        except (WorkerCrashedError, OutOfMemoryError) as error:
+            outcome = Lost(reason=_first_line(error), machine=False)
+        except RayTaskError as error:
+            raise error.as_instanceof_cause() from None  # type: ignore[no-untyped-call]
+        return task, outcome
+
+
+class _Desk:
+    """What all workers of a run share: the live tally, and the pace of requests."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._since = Tally()
+
+    def note(self, work: Tally) -> None:
+        self._since += work
+
+    def drain(self) -> Tally:
+        """What was noted since the last call."""
+        since, self._since = self._since, Tally()
+        return since
+
+    def reserve(self, tokens: int) -> float:
+        """Seconds to wait until a request of so many tokens may be sent."""
+        return self._pace.reserve(tokens, time.monotonic())
+
+    def slow_down(self, retry_after: float | None) -> None:
+        self._pace.slow_down(retry_after, time.monotonic())
+
+
+class _DeskThrottle:
+    """A worker's end of the shared pace."""
+
+    def __init__(self, desk: Any) -> None:
+        self._desk = desk
+
+    def acquire(self, tokens: int) -> None:
+        wait = ray.get(self._desk.reserve.remote(tokens))
+        if wait > 0:
+            time.sleep(wait)
+
+    def slow_down(self, retry_after: float | None) -> None:
+        self._desk.slow_down.remote(retry_after)
+
+
+def _walk(order: Order, task: ShardTask, desk: Any) -> Outcome:
+    return walk(order, task, desk.note.remote, _DeskThrottle(desk))
+
+
+def _init() -> None:
+    """Join the cluster that RAY_ADDRESS names; else start one here, on loopback."""
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if os.environ.get("RAY_ADDRESS"):
+        ray.init(**quiet)
+        return
+    ray.init(
+        address="local",
+        include_dashboard=False,
+        object_store_memory=LOCAL_OBJECT_STORE_BYTES,
+        _node_ip_address="127.0.0.1",
+        **quiet,
+    )
+
+
+def _first_line(error: RayError) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,57 @@
+"""Keeps a run's lease alive beside its work."""
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from storage.errors import LeaseError, StorageError
+from storage.lease import LEASE_SECONDS, Lease
+
+BEAT_SECONDS = LEASE_SECONDS / 4
+
+
+class Heartbeat:
+    """Beats in a thread while its context lasts; releases the lease at the end."""
+
+    def __init__(self, lease: Lease, collection: str) -> None:
+        self._lease, self._collection = lease, collection
+        self._stop = threading.Event()
+        self._lost: LeaseError | None = None
+        self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
+
+    def check(self) -> None:
+        """Raise LeaseError once the lease is lost."""
+        if self._lost is not None:
+            raise self._lost
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._lease.release()
+
+    def _beat(self) -> None:
+        last = time.monotonic()
+        while not self._stop.wait(BEAT_SECONDS):
+            try:
+                self._lease.beat()
+            except LeaseError as error:
+                self._lost = error
+                return
+            except StorageError as error:
+                if time.monotonic() - last > LEASE_SECONDS:
+                    self._lost = LeaseError(
+                        self._collection, "nobody we can see", f"The ledger is gone: {error}"
+                    )
+                    return
+            else:
+                last = time.monotonic()

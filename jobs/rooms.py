@@ -1,0 +1,44 @@
+"""What a worker carries through the hallway: its order, and the doors it has open."""
+
+from dataclasses import dataclass
+
+from chunking.protocols import Chunker
+from storage.lease import Fence
+from storage.ledger import Ledger
+from storage.protocols import Embedder, Location, VectorStore
+from storage.records import ShardPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rooms:
+    """Opened once per worker process; nothing of it travels."""
+
+    source: Location
+    ledger: Ledger
+    chunker: Chunker
+    embedder: Embedder
+    model_key: str
+    """Names the model in the paths of staged vectors."""
+    store: VectorStore
+    lenders: tuple[VectorStore, ...] = ()
+    """Other collections of the same model, whose vectors may be reused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardTask:
+    """One attempt at one shard. Plain values, so that it travels."""
+
+    run_id: str
+    shard: ShardPlan
+    folder: str
+    """Of this shard in the state store."""
+    attempt: int
+    fence: Fence
+    window_bytes: int
+    """Of document text in memory at a time."""
+    embed_texts: int
+    """Texts between two stagings: what a kill can cost at most."""
+    careful: bool = False
+    """A worker died on this shard: one document at a time, each named before it is touched."""
+    poison: tuple[int, ...] = ()
+    """Rows that killed a worker; they are set aside."""

@@ -1,0 +1,38 @@
+"""Delete the documents that vanished from the source, by the ids of their rows."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from storage.lease import Fence
+from storage.parts import read_ids_of
+from storage.protocols import ObjectStore, VectorStore
+
+DOCUMENTS_A_SWEEP = 200
+IDS_A_DELETE = 500
+
+
+def sweep(
+    state: ObjectStore,
+    vanished_key: str,
+    store: VectorStore,
+    fence: Fence,
+    pulse: Callable[[], None] = lambda: None,
+) -> int:
+    """Delete all rows of the documents listed under `vanished_key`; return how many rows.
+
+    The collection is asked for their rows, so those of a crashed attempt go too.
+    """
+    deleted = 0
+    for document_ids in _slices(read_ids_of(state, vanished_key)):
+        pulse()
+        chunk_ids = [key.chunk_id for key in store.keys_of(document_ids)]
+        for start in range(0, len(chunk_ids), IDS_A_DELETE):
+            fence.check(state)
+            store.delete(chunk_ids[start : start + IDS_A_DELETE])
+        deleted += len(chunk_ids)
+    return deleted
+
+
+def _slices(ids: Iterator[str]) -> Iterator[list[str]]:
+    while some := list(islice(ids, DOCUMENTS_A_SWEEP)):
+        yield some

@@ -1,0 +1,88 @@
+"""What runs in a worker process: open the rooms once, walk a shard, answer in plain values."""
+
+import re
+from dataclasses import dataclass
+
+from jobs.config import Config
+from jobs.docket import Note
+from jobs.ingest import ingest_shard
+from jobs.rooms import Rooms, ShardTask
+from storage.embeddings import open_embedder
+from storage.errors import Fate, StorageError
+from storage.ledger import Ledger
+from storage.objects import open_location
+from storage.protocols import Embedder
+from storage.records import ShardResult
+from storage.throttles import Throttle
+from storage.vectors import connect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What every task of a run shares: enough to open the rooms anywhere."""
+
+    config: str
+    """As JSON."""
+    milvus_uri: str
+    """Of a server: a folder of Milvus Lite is being served there."""
+    collection: str
+    lenders: tuple[str, ...]
+    model: str
+    """As the embedder named itself when it was probed."""
+    dim: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """An error as plain values: foreign exceptions do not all survive the way to the driver."""
+
+    kind: str
+    message: str
+    fate: Fate
+
+    def __str__(self) -> str:
+        return self.message
+
+
+Outcome = ShardResult | Fault
+
+
+def walk(order: Order, task: ShardTask, note: Note, throttle: Throttle) -> Outcome:
+    """One attempt at one shard. Never raises for what the run has to decide about."""
+    try:
+        return ingest_shard(task, _rooms(order, throttle), note)
+    except StorageError as error:
+        return Fault(kind=type(error).__name__, message=str(error), fate=error.fate)
+
+
+def open_rooms(order: Order, embedder: Embedder) -> Rooms:
+    """Everything a shard's walk needs, by the configuration."""
+    config = Config.model_validate_json(order.config)
+    database = connect(config.milvus.model_copy(update={"uri": order.milvus_uri}))
+    return Rooms(
+        source=open_location(config.source.uri, config.s3),
+        ledger=Ledger(open_location(config.state.uri, config.s3), config.milvus.collection),
+        chunker=config.chunking.open(),
+        embedder=embedder,
+        model_key=model_key(order.model),
+        store=database.open(order.collection),
+        lenders=tuple(database.open(name) for name in order.lenders),
+    )
+
+
+def model_key(model: str) -> str:
+    """The model's name as a piece of a path."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", model)
+
+
+_opened: dict[Order, Rooms] = {}
+"""Of this process: clients and models do not travel, and cost seconds to open."""
+
+
+def _rooms(order: Order, throttle: Throttle) -> Rooms:
+    if order not in _opened:
+        config = Config.model_validate_json(order.config)
+        embedder = open_embedder(config.embedding, dim=order.dim, throttle=throttle)
+        _opened.clear()  # a worker that outlives a run needs only the present one's
+        _opened[order] = open_rooms(order, embedder)
+    return _opened[order]
