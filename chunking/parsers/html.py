@@ -136,7 +136,7 @@ def _words(node: LexborNode) -> str:
             pieces.append(inner.text_content or "")
         elif inner.tag == "img":
             pieces.append(inner.attributes.get("alt") or "" if entering else "")
-        elif not _INLINE.fullmatch(tag or ""):
+        elif not _INLINE.fullmatch(inner.tag or ""):
             pieces.append(" ")
     return _BLANKS.sub(" ", "".join(pieces)).strip()
 

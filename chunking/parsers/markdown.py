@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import pyromark
@@ -33,7 +33,7 @@ def markdown_blocks(markdown: str, start: int, tally: Counter[str]) -> list[Bloc
     Inline Markdown stays as written, so that a block's text is the very piece of the source. A
     list, a quotation or a footnote is one block, with all that is nested in it.
     """
-    return list(_Reader(markdown, start, tally).blocks())
+    return _Reader(markdown, start, tally).read()
 
 
 class _Reader:
@@ -57,145 +57,149 @@ class _Reader:
         self._is_ascii = len(self._bytes) == len(structure)
         self._byte, self._char = 0, start  # one place, in both units; it moves forward only
         self._tally = tally
+        self._blocks: list[Block] = []
 
-    def blocks(self) -> Iterator[Block]:
+    def read(self) -> list[Block]:
         events: Events = _MARKDOWN.events_with_range(self._structure)
         last_end = 0
         for event, span in events:
             start, end = span["start"], span["end"]
-            yield from self._words_of_definitions(last_end, start)
+            if start - last_end > 1:
+                self._words_of_definitions(last_end, start)
             last_end = end
             if "Start" in event:
                 tag = event["Start"]
                 name, details = (tag, None) if isinstance(tag, str) else next(iter(tag.items()))
-                yield from self._element(name, details, start, end, events)
-        yield from self._words_of_definitions(last_end, len(self._bytes))
+                self._element(name, details, start, end, events)
+        self._words_of_definitions(last_end, len(self._bytes))
+        return self._blocks
 
-    def _element(
-        self, name: str, details: Any, start: int, end: int, events: Events
-    ) -> Iterator[Block]:
+    def _element(self, name: str, details: Any, start: int, end: int, events: Events) -> None:
         if name == "Heading":
-            yield from self._heading(int(details["level"][1]), _collect(events))
+            self._heading(int(details["level"][1]), _collect(events))
         elif name == "CodeBlock":
-            yield from self._code(details, _collect(events))
+            self._code(details, _collect(events))
         elif name == "HtmlBlock":
             _skip(events)
-            yield from self._html(start, end)
+            self._html(start, end)
         elif not _holds_more_than_text(self._bytes[start:end]):
             _skip(events)
-            yield from self._verbatim(_KINDS.get(name, "paragraph"), start, end, [])
+            self._verbatim(_KINDS.get(name, "paragraph"), start, end)
         else:
-            yield from self._mixed(name, start, end, _collect(events))
+            self._mixed(name, start, end, _collect(events))
 
-    def _mixed(self, name: str, start: int, end: int, inner: list[Any]) -> Iterator[Block]:
+    def _mixed(self, name: str, start: int, end: int, inner: list[Any]) -> None:
         """Read an element with pictures, formulas or HTML in it."""
         images = lone_images(inner) if name == "Paragraph" else []
-        for image in images:
-            yield from self._image(image)
+        for alt, uri, title in images:
+            self._image(alt, uri, title)
         if not images:
             kind = _KINDS.get(name, "paragraph")
             if name == "Paragraph" and is_formula(inner):
                 kind = "formula"
-            yield from self._verbatim(kind, start, end, cuts(inner, self._bytes))
+            self._verbatim(kind, start, end, cuts(inner, self._bytes))
 
-    def _heading(self, level: int, inner: list[Any]) -> Iterator[Block]:
+    def _heading(self, level: int, inner: list[Any]) -> None:
         text = self._tidy(_ANCHOR.sub("", plain_text(inner))).strip()
         if is_blank(text):
             self._tally["empty headings skipped"] += 1
-        else:
-            offset = self._offset(inner[0][1]["start"])
-            yield Block(kind="heading", text=text, level=level, char_start=self._if(text, offset))
+            return
+        offset = self._if_there(text, self._offset(inner[0][1]["start"]))
+        self._blocks.append(Block(kind="heading", text=text, level=level, char_start=offset))
 
-    def _code(self, details: Any, inner: list[Any]) -> Iterator[Block]:
+    def _code(self, details: Any, inner: list[Any]) -> None:
         texts = [(event["Text"], span["start"]) for event, span in inner if "Text" in event]
-        code = clean_text("".join([text for text, _ in texts])).removesuffix("\n")
+        code = self._tidy("".join([text for text, _ in texts])).removesuffix("\n")
         if is_blank(code):
             self._tally["empty blocks skipped"] += 1
             return
         info = details.get("Fenced", "").split() if isinstance(details, dict) else []
-        yield Block(
-            kind="code",
-            text=code,
-            language=clean_text(info[0]) if info else None,
-            char_start=self._if(code, self._offset(texts[0][1])),
+        self._blocks.append(
+            Block(
+                kind="code",
+                text=code,
+                language=self._tidy(info[0]) if info else None,
+                char_start=self._if_there(code, self._offset(texts[0][1])),
+            )
         )
 
-    def _html(self, start: int, end: int) -> Iterator[Block]:
+    def _html(self, start: int, end: int) -> None:
         offset = self._offset(start)
         html = self._source[offset : self._offset(end)]
         for part in html_parts(html):
             if isinstance(part, HtmlTable):
-                yield from self._html_table(part)
+                self._html_table(part)
             elif isinstance(part, HtmlImage):
-                yield from self._image((part.alt, part.uri, ""))
+                self._image(part.alt, part.uri, "")
             else:
                 text = without_data_uris(part)
                 found = html.find(text)
-                yield Block(
-                    kind="paragraph", text=text, char_start=offset + found if found >= 0 else None
-                )
+                place = offset + found if found >= 0 else None
+                self._blocks.append(Block(kind="paragraph", text=text, char_start=place))
 
-    def _html_table(self, table: HtmlTable) -> Iterator[Block]:
+    def _html_table(self, table: HtmlTable) -> None:
         if table.text:
-            yield Block(kind="table", text=table.text, caption=table.caption or None)
+            self._blocks.append(Block(kind="table", text=table.text, caption=table.caption or None))
         elif table.caption:
-            yield Block(kind="paragraph", text=table.caption)
+            self._blocks.append(Block(kind="paragraph", text=table.caption))
         else:
             self._tally["empty blocks skipped"] += 1
 
-    def _image(self, image: tuple[str, str, str]) -> Iterator[Block]:
-        alt, uri, title = (clean_text(text).strip() for text in image)
+    def _image(self, alt: str, uri: str, title: str) -> None:
+        alt, title = self._tidy(alt).strip(), self._tidy(title).strip()
         if is_blank(alt) and is_blank(title):
             self._tally["pictures without text skipped"] += 1
-        else:
-            caption = title if title != alt and not is_blank(title) else None
-            yield Block(kind="image", text=alt, caption=caption, image_uri=link_of(uri))
+            return
+        caption = title if title != alt and not is_blank(title) else None
+        self._blocks.append(
+            Block(kind="image", text=alt, caption=caption, image_uri=link_of(self._tidy(uri)))
+        )
 
-    def _verbatim(self, kind: BlockKind, start: int, end: int, gone: list[Cut]) -> Iterator[Block]:
-        """Give a piece of the source as it stands, but for what is cut and a common indentation."""
-        offset = self._offset(start)
+    def _verbatim(self, kind: BlockKind, start: int, end: int, gone: Sequence[Cut] = ()) -> None:
+        """Give a piece of the source as it stands, but for cuts and a common indentation."""
+        offset = begin = self._offset(start)
         pieces: list[str] = []
-        begin = offset
         for cut in gone:
             pieces += [self._source[begin : self._offset(cut.start)], cut.text]
             begin = self._offset(cut.end)
-        raw = "".join([*pieces, self._source[begin : self._offset(end)]])
-        text = self._tidy(raw).rstrip()
-        indentation = len(text) - len(text.lstrip(" "))
-        offset += indentation
-        column = start - (self._bytes.rfind(b"\n", 0, start) + 1) + indentation
-        text = text[indentation:]
-        if kind != "paragraph" and 0 < column < 4:
-            text = re.sub(rf"\n {{1,{column}}}", "\n", text)
+        pieces.append(self._source[begin : self._offset(end)])
+        text = self._tidy("".join(pieces)).rstrip()
+        if kind != "paragraph":
+            indentation = len(text) - len(text.lstrip(" "))
+            offset += indentation
+            text = text[indentation:]
+            column = start - (self._bytes.rfind(b"\n", 0, start) + 1) + indentation
+            if 0 < column < 4:
+                text = re.sub(rf"\n {{1,{column}}}", "\n", text)
         if is_blank(text) or (kind == "list" and _MARKERS_ALONE.fullmatch(text)):
-            if not gone:
-                self._tally["empty blocks skipped"] += 1
-        else:
-            yield Block(kind=kind, text=text, char_start=self._if(text, offset))
+            self._tally["empty blocks skipped"] += not gone
+            return
+        self._blocks.append(Block(kind=kind, text=text, char_start=self._if_there(text, offset)))
 
-    def _words_of_definitions(self, start: int, end: int) -> Iterator[Block]:
+    def _words_of_definitions(self, start: int, end: int) -> None:
         """Keep "[note]: words", which Markdown takes for the definition of a link, and swallows."""
-        gap = self._bytes[start:end]
-        if b"]:" not in gap:
+        if b"]:" not in self._bytes[start:end]:
             return
         offset = self._offset(start)
         for line in self._source[offset : self._offset(end)].splitlines(keepends=True):
             definition = _DEFINITION.match(line)
             if definition and _LINK_MARKS.isdisjoint(definition[1]):
-                text = clean_text(line).strip()
-                start_of_text = offset + line.find(text)
-                yield Block(kind="paragraph", text=text, char_start=self._if(text, start_of_text))
+                text = self._tidy(line).strip()
+                place = self._if_there(text, offset + line.find(text))
+                self._blocks.append(Block(kind="paragraph", text=text, char_start=place))
             offset += len(line)
 
     def _offset(self, byte: int) -> int:
         """Translate a byte of the structure, not before the last one asked for, to a character."""
         passed = byte - self._byte
-        if passed and not self._is_ascii:
-            passed = len(self._bytes[self._byte : byte].decode())
-        self._byte, self._char = byte, self._char + passed
+        if passed:
+            if not self._is_ascii:
+                passed = len(self._bytes[self._byte : byte].decode())
+            self._byte = byte
+            self._char += passed
         return self._char
 
-    def _if(self, text: str, offset: int) -> int | None:
+    def _if_there(self, text: str, offset: int) -> int | None:
         """Give the offset if the source has the text there, letter for letter."""
         return offset if self._source.startswith(text, offset) else None
 

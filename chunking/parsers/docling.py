@@ -1,0 +1,361 @@
+"""DoclingDocument JSON, schema 1.0.0 to 1.10.0."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from chunking.model import Block, BlockKind, Box, Document
+from chunking.parsers.docling_lists import LISTS, docling_list
+from chunking.parsers.docling_tables import docling_table
+from chunking.parsers.docling_tree import Item, Tree
+from chunking.parsers.errors import ParseError
+from chunking.parsers.fields import mapping_of, mappings_of, number_of, text_of, whole_of
+from chunking.parsers.images import link_of
+from chunking.parsers.source import decode_json, require_document_id, told
+from chunking.text import clean_text
+
+_STRUCTURE = frozenset({"title", "section_header", "table", "list", "ordered_list", "code"})
+"""What stands on pages, not in pictures."""
+_RUNNING_HEADS = {"page_header": "page headers skipped", "page_footer": "page footers skipped"}
+_BOXES = {"checkbox_selected": "[x] ", "checkbox_unselected": "[ ] "}
+_SLIDE = re.compile(r"slide-(\d{1,6})", re.ASCII)
+
+
+def parse_docling(
+    value: str | bytes | dict[str, Any],
+    *,
+    document_id: str,
+    file_title: str = "",
+    source: str = "",
+    include_notes: bool = False,
+    include_furniture: bool = False,
+    include_footnotes: bool = True,
+) -> Document:
+    """Read a DoclingDocument.
+
+    Reading order is that of the tree. Captions stand with their table, picture or code, words
+    inside a picture with the picture. Running heads and page numbers go; what is left out is
+    counted in `Document.warnings`. A title stands above all headings; on slides and sheets the
+    heading path begins anew. Pages are 1-based; a slide's number is its `slide`, not its `page`.
+
+    Args:
+        value: The JSON, as text, bytes or decoded.
+        document_id: Stable and never altered.
+        file_title: Falls back to the title in the page's head, then to the document's `name`.
+        source: Falls back to the name of the original file.
+        include_notes: Keep speaker notes, each under a heading of its own, "Notes".
+        include_furniture: Keep what Docling takes for furniture: in web pages all before the
+            first heading, menus too.
+        include_footnotes: Keep footnotes, as paragraphs where they stand.
+
+    Raises:
+        ParseError: Not JSON, another schema, or no body.
+        ValueError: `document_id` is empty or cannot be stored.
+    """
+    require_document_id(document_id)
+    tally: Counter[str] = Counter()
+    root = decode_json(value, document_id, tally)
+    if not isinstance(root, dict):
+        raise ParseError(document_id, "", f"a DoclingDocument is an object, not {_type(root)}")
+    if root.get("schema_name") != "DoclingDocument":
+        raise ParseError(
+            document_id, "schema_name", f"{root.get('schema_name')!r} is not 'DoclingDocument'"
+        )
+    if not isinstance(root.get("body"), dict):
+        raise ParseError(document_id, "body", f"must be an object, not {_type(root.get('body'))}")
+    skipped = set(() if include_notes else ("notes",))
+    skipped.update(() if include_furniture else ("furniture", "background", "invisible"))
+    reader = _Reader(root, tally, skipped, include_footnotes=include_footnotes)
+    reader.read()
+    title = file_title or reader.page_title or text_of(root.get("name"), tally)
+    origin = text_of(mapping_of(root.get("origin")).get("filename"), tally)
+    return Document(
+        document_id=document_id,
+        file_title=clean_text(title),
+        source=clean_text(source) or origin,
+        blocks=tuple(reader.blocks),
+        warnings=told(tally),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The slide or sheet that a branch of the tree belongs to."""
+
+    slide: int | None = None
+    sheet: str | None = None
+
+
+class _Reader:
+    """One walk over the tree; `blocks` grows in reading order."""
+
+    def __init__(
+        self, root: Item, tally: Counter[str], skipped: set[str], *, include_footnotes: bool
+    ) -> None:
+        self.blocks: list[Block] = []
+        self.page_title = ""
+        """The title in the head of a web page, where it is left out of the body."""
+        self._root = root
+        self._tally = tally
+        self._tree = Tree(root, tally)
+        self._skipped_layers = skipped
+        self._include_footnotes = include_footnotes
+        self._owned_captions = self._tree.all_captions()
+        self._has_title = any(
+            item.get("label") == "title" and item.get("content_layer", "body") not in skipped
+            for item in mappings_of(root.get("texts"))
+        )
+        mimetype = text_of(mapping_of(root.get("origin")).get("mimetype"), tally)
+        self._pages_are_slides = "presentation" in mimetype or "powerpoint" in mimetype
+        self._part = _Part()
+        self._path: list[tuple[int, str]] = []
+
+    def read(self) -> None:
+        early = self._walk(self._tree.children(self._root["body"]))
+        furniture = self._tree.children(mapping_of(self._root.get("furniture")))
+        if "furniture" in self._skipped_layers:
+            self._tally["furniture skipped"] += len(furniture)
+        else:
+            early += self._walk(furniture)
+        # A caption whose object is nowhere in the tree is still somebody's words.
+        self._owned_captions.clear()
+        self._walk([caption for caption in early if not self._tree.is_met(caption)])
+
+    def _walk(self, references: list[str], part: "_Part | None" = None) -> list[str]:
+        """Read all below, depth first, and give back the captions that were left to their owners."""
+        captions: list[str] = []
+        stack = [(part or _Part(), self._siblings(references))]
+        while stack:
+            part, siblings = stack[-1]
+            sibling = next(siblings, None)
+            if sibling is None:
+                stack.pop()
+            elif isinstance(sibling, list):
+                self._list(sibling, part)
+            elif sibling in self._owned_captions:
+                captions.append(sibling)
+            elif (item := self._tree.meet(sibling)) is not None:
+                part = _part_of(item, part)
+                stack.append((part, self._siblings(self._read(item, part))))
+        return captions
+
+    def _siblings(self, references: list[str]) -> Iterator[str | list[str]]:
+        """Give references in order; list items without a list around them come as one list."""
+        items: list[str] = []
+        for reference in references:
+            item = self._tree.look_up(reference)
+            if item is not None and item.get("label") == "list_item":
+                items.append(reference)
+                continue
+            if items:
+                yield items
+                items = []
+            yield reference
+        if items:
+            yield items
+
+    def _read(self, item: Item, part: _Part) -> list[str]:
+        """Read one item, and give back the children that are still to be read."""
+        label = item.get("label")
+        children = self._tree.children(item)
+        if self._is_skipped(item):
+            return []
+        if label == "inline":
+            self._add("paragraph", self._tree.inline_words(item), [item], part)
+            return []
+        if label in LISTS:
+            self._list(children, part)
+            return []
+        if label in {"picture", "chart"}:
+            return self._picture(item, part)
+        if isinstance(item.get("data"), dict) and "text" not in item:
+            return self._table(item, part)
+        self._text(item, part)
+        return children
+
+    def _is_skipped(self, item: Item) -> bool:
+        """Whether an item is noise, or not wanted; what has words is counted."""
+        label, layer = item.get("label"), item.get("content_layer", "body")
+        if label in _RUNNING_HEADS:
+            reason = _RUNNING_HEADS[label]
+        elif isinstance(layer, str) and layer in self._skipped_layers and "text" in item:
+            if label == "title" and not self.page_title:
+                self.page_title = self._tree.words(item)
+            reason = "speaker notes skipped" if layer == "notes" else f"{layer} skipped"
+        elif label == "footnote" and not self._include_footnotes:
+            reason = "footnotes skipped"
+        else:
+            return False
+        self._tally[reason] += 1
+        return True
+
+    def _text(self, item: Item, part: _Part) -> None:
+        label = item.get("label")
+        words = self._tree.words(item)
+        if label in {"title", "section_header"}:
+            self._heading(item, words or self._tree.inline_words(item), part)
+        elif label == "code":
+            language = text_of(item.get("code_language"), self._tally)
+            self._add(
+                "code",
+                words,
+                [item],
+                part,
+                caption=self._caption(item),
+                language=language.lower() if language.lower() not in {"", "unknown"} else None,
+            )
+        elif label == "formula":
+            latex = text_of(item.get("text"), self._tally)
+            self._add("formula", f"$$\n{latex.strip()}\n$$" if latex else words, [item], part)
+        elif words:
+            track = next(iter(mappings_of(item.get("source"))), None)
+            if track is not None and number_of(track.get("start_time")) is not None:
+                self._turn(item, words, track)
+            else:
+                self._add("paragraph", _BOXES.get(str(label), "") + words, [item], part)
+        else:
+            cells = mappings_of(mapping_of(item.get("graph")).get("cells"))
+            lines = filter(None, [self._tree.words(cell) for cell in cells])
+            self._add("paragraph", "\n".join(lines), [item], part)
+
+    def _heading(self, item: Item, text: str, part: _Part) -> None:
+        """A title stands above all levels, so headings below one go down by one."""
+        text = " ".join(text.split())
+        if not text:
+            self._tally["empty headings skipped"] += 1
+            return
+        level = 1
+        if item.get("label") == "section_header":
+            level = max(whole_of(item.get("level")) or 1, 1) + self._has_title
+        self._add("heading", text, [item], part, level=level)
+        while self._path and self._path[-1][0] >= level:
+            self._path.pop()
+        self._path.append((level, text))
+
+    def _turn(self, item: Item, words: str, track: Item) -> None:
+        """A cue of a subtitle track."""
+        self.blocks.append(
+            Block(
+                kind="turn",
+                text=words,
+                speaker=text_of(track.get("voice"), self._tally) or None,
+                ts_start=number_of(track.get("start_time")),
+                ts_end=number_of(track.get("end_time")),
+            )
+        )
+
+    def _table(self, item: Item, part: _Part) -> list[str]:
+        text, groups = docling_table(item, self._tree, self._tally)
+        caption = self._caption(item)
+        if text:
+            self._add("table", text, [item], part, caption=caption)
+        else:
+            self._add("paragraph", caption or "", [item], part)
+        return [child for child in self._tree.children(item) if child not in groups]
+
+    def _picture(self, item: Item, part: _Part) -> list[str]:
+        """A picture with its words: caption, description, and the labels inside it.
+
+        A page that was taken for one picture is read as a page.
+        """
+        caption = self._caption(item)
+        children = [c for c in self._tree.children(item) if c not in self._owned_captions]
+        inside = [inner for c in children if (inner := self._tree.look_up(c)) is not None]
+        is_page = any(inner.get("label") in _STRUCTURE for inner in inside)
+        words = _descriptions(item, self._tally)
+        if not is_page:
+            labels = self._tree.below({"children": [{"$ref": child} for child in children]})
+            words += [self._tree.words(inner) for inner in labels if not self._is_skipped(inner)]
+        text = "\n".join(filter(None, words))
+        uri = link_of(mapping_of(item.get("image")).get("uri"))
+        if text or caption:
+            self._add("image", text, [item], part, caption=caption, image_uri=uri)
+        else:
+            self._tally["pictures without text skipped"] += 1
+        return children if is_page else []
+
+    def _list(self, references: list[str], part: _Part) -> None:
+        found = docling_list(references, self._tree, self._is_skipped, self._tally)
+        self._add("list", found.text, found.members, part)
+        for item in found.strangers:
+            self._walk(self._read(item, part), part)
+
+    def _caption(self, item: Item) -> str | None:
+        captions = [self._tree.meet(reference) for reference in self._tree.captions(item)]
+        words = [self._tree.words(caption) for caption in captions if caption is not None]
+        return " ".join(filter(None, words)) or None
+
+    def _add(
+        self, kind: BlockKind, text: str, items: list[Item], part: _Part, **fields: Any
+    ) -> None:
+        """Add a block in its place. A new slide or sheet begins a heading path of its own."""
+        if not text and not fields.get("caption"):
+            self._tally["empty blocks skipped"] += 1
+            return
+        page, box = self._tree.place(items)
+        cell_range = None
+        if self._pages_are_slides:
+            page, part = None, _Part(slide=page or part.slide)
+        elif part.sheet is not None:
+            page, box, cell_range = None, None, _cell_range(box)
+        if part != self._part:
+            self._part = part
+            self._path.clear()
+        is_note = any(item.get("content_layer") == "notes" for item in items)
+        if is_note or (kind != "heading" and part != _Part()):
+            titles = tuple(title for _, title in self._path)
+            fields["heading_path"] = (*titles, "Notes") if is_note else titles
+        self.blocks.append(
+            Block(
+                kind=kind,
+                text=text,
+                page=page,
+                slide=part.slide,
+                sheet=part.sheet,
+                cell_range=cell_range,
+                bbox=box,
+                **fields,
+            )
+        )
+
+
+def _part_of(item: Item, part: _Part) -> _Part:
+    """The slide or sheet that begins with this group, else that around it."""
+    name = item.get("name")
+    if isinstance(name, str) and item.get("label") == "chapter" and (slide := _SLIDE.match(name)):
+        return _Part(slide=int(slide[1]) + 1)
+    if isinstance(name, str) and item.get("label") == "sheet":
+        return _Part(sheet=clean_text(name).removeprefix("sheet: "))
+    return part
+
+
+def _cell_range(box: Box | None) -> str | None:
+    """A1 notation of a table on a sheet; Docling counts its cells as units of the box."""
+    if box is None:
+        return None
+    left, top, right, bottom = map(round, box)
+    return f"{_column_name(left)}{top + 1}:{_column_name(right - 1)}{bottom}"
+
+
+def _column_name(index: int) -> str:
+    """Name a column, 0 is A, as spreadsheets do: base 26 without a zero."""
+    name = ""
+    number = index + 1
+    while number > 0:
+        number, letter = divmod(number - 1, 26)
+        name = chr(ord("A") + letter) + name
+    return name
+
+
+def _descriptions(picture: Item, tally: Counter[str]) -> list[str]:
+    """What was said about a picture: in `meta` since 1.8, in annotations before, or in both."""
+    described = mapping_of(mapping_of(picture.get("meta")).get("description"))
+    texts = [text_of(described.get("text"), tally)]
+    texts += [text_of(note.get("text"), tally) for note in mappings_of(picture.get("annotations"))]
+    return list(dict.fromkeys(filter(None, texts)))
+
+
+def _type(value: object) -> str:
+    return "nothing" if value is None else type(value).__name__

@@ -1,0 +1,87 @@
+"""Lists of a DoclingDocument: groups in groups or in items, told as Markdown."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from chunking.parsers.docling_tree import Item, Tree
+from chunking.parsers.fields import text_of
+
+LISTS = frozenset({"list", "ordered_list"})
+_MAX_INDENTATION = 40
+"""Of nested items, in columns; deeper ones show no difference any more."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A reference still to be read, with the list that it belongs to."""
+
+    reference: str
+    indentation: int
+    numbers: Counter[str]
+    """Items so far of the list around it, under one key."""
+    is_in_group: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DoclingList:
+    text: str
+    members: list[Item]
+    """The items with words, for their pages and boxes."""
+    strangers: list[Item]
+    """Tables and pictures inside: no words of a list, to be read behind it."""
+
+
+def docling_list(
+    references: list[str], tree: Tree, is_skipped: Callable[[Item], bool], tally: Counter[str]
+) -> DoclingList:
+    """Read list items and all below them. Depth shows as indentation, numbers stay as written."""
+    lines: list[str] = []
+    members: list[Item] = []
+    strangers: list[Item] = []
+    lead = ""  # the marker of an item whose words are still to come
+    numbers: Counter[str] = Counter()
+    stack = [_Entry(reference, 0, numbers) for reference in reversed(references)]
+    while stack:
+        entry = stack.pop()
+        item = tree.meet(entry.reference)
+        if item is None or is_skipped(item):
+            continue
+        label, children, inner = item.get("label"), tree.children(item), entry.indentation
+        margin = " " * min(inner, _MAX_INDENTATION)
+        numbers = entry.numbers
+        if label in LISTS:
+            inner += 2 if entry.is_in_group and entry.indentation + numbers.total() else 0
+            numbers = Counter()
+        elif isinstance(item.get("data"), dict) or label in {"picture", "chart"}:
+            strangers.append(item)
+            continue
+        else:
+            if label == "list_item":
+                numbers["items"] += 1
+                marker = _marker(item, numbers["items"], tally)
+                lead, inner = f"{margin}{marker} ", inner + len(marker) + 1
+            words = tree.words(item)
+            if label == "inline":
+                words, children = tree.inline_words(item), []
+            elif label == "code":
+                words = f"```\n{words}\n```"
+            if words:
+                members.append(item)
+                lines += _hanging(lead or margin, words)
+                lead = ""
+        stack += [
+            _Entry(child, inner, numbers, is_in_group=label in LISTS)
+            for child in reversed(children)
+        ]
+    return DoclingList("\n".join(lines), members, strangers)
+
+
+def _marker(item: Item, number: int, tally: Counter[str]) -> str:
+    marker = text_of(item.get("marker"), tally).strip()
+    return marker or (f"{number}." if item.get("enumerated") is True else "-")
+
+
+def _hanging(lead: str, text: str) -> list[str]:
+    first, *rest = text.strip().split("\n")
+    return [lead + first, *(" " * len(lead) + line for line in rest)]

@@ -1,0 +1,80 @@
+"""Tables of a DoclingDocument: cells with offsets and spans, some of which are rich."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from chunking.parsers.docling_tree import Item, Tree
+from chunking.parsers.fields import list_of, mapping_of, mappings_of, text_of, whole_of
+from chunking.parsers.pipe_tables import Cell, pipe_table
+
+
+def docling_table(table: Item, tree: Tree, tally: Counter[str]) -> tuple[str, set[str]]:
+    """Print a table, and name the groups that its rich cells point to.
+
+    A rich cell's own text is a copy of what its group holds; only where it is empty are the
+    group's words taken. Either way the group has been said.
+    """
+    cells: list[Cell] = []
+    groups: set[str] = set()
+    for cell in _cells(table):
+        reference = mapping_of(cell.get("ref")).get("$ref")
+        text = text_of(cell.get("text"), tally)
+        if isinstance(reference, str):
+            groups.add(reference)
+            text = text or group_words(reference, tree, tally)
+        cells.append(
+            Cell(
+                row=whole_of(cell.get("start_row_offset_idx")) or 0,
+                column=whole_of(cell.get("start_col_offset_idx")) or 0,
+                text=text,
+                row_span=whole_of(cell.get("row_span")) or 1,
+                column_span=whole_of(cell.get("col_span")) or 1,
+                is_header=cell.get("column_header") is True,
+            )
+        )
+    return pipe_table(cells), groups
+
+
+def group_words(reference: str, tree: Tree, tally: Counter[str]) -> str:
+    """All words of a group, with those of tables inside it, in reading order."""
+    words: list[str] = []
+    seen: set[str] = set()
+    stack: list[str | tuple[str]] = [reference]  # references, and words that are ready, in a tuple
+    while stack:
+        entry = stack.pop()
+        if isinstance(entry, tuple):
+            words += entry
+            continue
+        item = None if entry in seen else tree.look_up(entry)
+        seen.add(entry)
+        if item is None:
+            continue
+        cells = list(_cells(item))
+        if cells:
+            stack += [_cell_words(cell, tally) for cell in reversed(cells)]
+        else:
+            words.append(tree.words(item))
+            stack += tree.children(item)[::-1]
+    return " ".join(filter(None, words))
+
+
+def _cell_words(cell: Item, tally: Counter[str]) -> str | tuple[str]:
+    text = text_of(cell.get("text"), tally)
+    reference = mapping_of(cell.get("ref")).get("$ref")
+    return reference if isinstance(reference, str) and not text else (text,)
+
+
+def _cells(table: Item) -> Iterator[Item]:
+    """Each cell once, also from a file that has only the grid, which repeats merged cells."""
+    data = mapping_of(table.get("data"))
+    cells = mappings_of(data.get("table_cells"))
+    if cells:
+        yield from cells
+        return
+    for row, entries in enumerate(list_of(data.get("grid"))):
+        for column, cell in enumerate(list_of(entries)):
+            first = mapping_of(cell)
+            row_start = whole_of(first.get("start_row_offset_idx"))
+            column_start = whole_of(first.get("start_col_offset_idx"))
+            if row_start in {row, None} and column_start in {column, None} and first:
+                yield {"start_row_offset_idx": row, "start_col_offset_idx": column} | first

@@ -1,0 +1,140 @@
+"""The tree of a DoclingDocument: references resolved, each item met once, places told."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from chunking.model import Box
+from chunking.parsers.boxes import enclosing_box, top_left_box
+from chunking.parsers.fields import list_of, mapping_of, mappings_of, number_of, text_of, whole_of
+from chunking.parsers.runs import join_runs
+
+Item = dict[str, Any]
+"""One node: a text, table, picture, group or form of the document."""
+
+_NUMBER = 12
+"""Digits of an index; a longer one is no place in any list."""
+
+
+class Tree:
+    """Access to the nodes of one document. Broken and circular references are counted, not met."""
+
+    def __init__(self, document: Item, tally: Counter[str]) -> None:
+        self._document = document
+        self._tally = tally
+        self._met: set[str] = set()
+        self._page_sizes = _page_sizes(document)
+
+    def children(self, item: Item) -> list[str]:
+        """References to an item's children, in order."""
+        return _references(item.get("children"))
+
+    def captions(self, item: Item) -> list[str]:
+        return _references(item.get("captions"))
+
+    def all_captions(self) -> set[str]:
+        """References to all texts that some table, picture or code block has as its caption."""
+        kinds = ("texts", "tables", "pictures")
+        return {
+            caption
+            for kind in kinds
+            for item in mappings_of(self._document.get(kind))
+            for caption in self.captions(item)
+        }
+
+    def meet(self, reference: str) -> Item | None:
+        """Resolve a reference for the first time; None when it is broken or was met before."""
+        if reference in self._met:
+            self._tally["repeated references skipped"] += 1
+            return None
+        self._met.add(reference)
+        item = self.look_up(reference)
+        if item is None:
+            self._tally["broken references skipped"] += 1
+        return item
+
+    def look_up(self, reference: str) -> Item | None:
+        """Resolve a JSON pointer of two steps, "#/texts/5"."""
+        kind, _, index = reference.removeprefix("#/").partition("/")
+        if not index:
+            item = self._document.get(kind)
+        elif index.isascii() and index.isdigit() and len(index) <= _NUMBER:
+            items = list_of(self._document.get(kind))
+            item = items[int(index)] if int(index) < len(items) else None
+        else:
+            item = None
+        return item if isinstance(item, dict) else None
+
+    def words(self, item: Item) -> str:
+        """An item's own text, else what it was before it was interpreted."""
+        return text_of(item.get("text"), self._tally) or text_of(item.get("orig"), self._tally)
+
+    def is_met(self, reference: str) -> bool:
+        return reference in self._met
+
+    def inline_words(self, group: Item) -> str:
+        """The words of a paragraph that is cut into runs; code and formulas keep their marks."""
+        runs: list[str] = []
+        for item in self.below(group):
+            words = self.words(item)
+            label = item.get("label")
+            if words and label == "code":
+                words = f"`{' '.join(words.split())}`"
+            elif words and label == "formula":
+                words = f"${words.strip()}$"
+            runs.append(words)
+        return join_runs(runs)
+
+    def below(self, item: Item) -> Iterator[Item]:
+        """All items below one, depth first, each met."""
+        stack = self.children(item)[::-1]
+        while stack:
+            inner = self.meet(stack.pop())
+            if inner is not None:
+                yield inner
+                stack += self.children(inner)[::-1]
+
+    def place(self, items: list[Item]) -> tuple[int | None, Box | None]:
+        """Page of the first item that has one, and the box around all that lies on it."""
+        provenance = [entry for item in items for entry in mappings_of(item.get("prov"))]
+        pages = [page for entry in provenance if (page := _page(entry)) is not None]
+        if not pages:
+            return None, None
+        boxes = [self._box(entry) for entry in provenance if _page(entry) == pages[0]]
+        return pages[0], enclosing_box(boxes)
+
+    def _box(self, provenance: Item) -> Box | None:
+        box = mapping_of(provenance.get("bbox"))
+        edges = [number_of(box.get(edge)) for edge in "ltrb"]
+        left, top, right, bottom = edges
+        if left is None or top is None or right is None or bottom is None:
+            return None
+        return top_left_box(
+            left,
+            top,
+            right,
+            bottom,
+            page_size=self._page_sizes.get(_page(provenance) or 0),
+            from_bottom=box.get("coord_origin") != "TOPLEFT",
+        )
+
+
+def _references(value: object) -> list[str]:
+    references = [entry.get("$ref", entry.get("cref")) for entry in mappings_of(value)]
+    return [reference for reference in references if isinstance(reference, str)]
+
+
+def _page(provenance: Item) -> int | None:
+    """1-based; a 0, which some writers put for "unknown", is none."""
+    page = whole_of(provenance.get("page_no"))
+    return page if page is not None and page > 0 else None
+
+
+def _page_sizes(document: Item) -> dict[int, tuple[float, float]]:
+    sizes: dict[int, tuple[float, float]] = {}
+    for number, page in mapping_of(document.get("pages")).items():
+        size = mapping_of(mapping_of(page).get("size"))
+        width, height = number_of(size.get("width")), number_of(size.get("height"))
+        if number.isascii() and number.isdigit() and len(number) <= _NUMBER and width and height:
+            sizes[int(number)] = width, height
+    return sizes

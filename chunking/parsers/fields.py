@@ -1,0 +1,46 @@
+"""Foreign JSON, read field by field: what has the wrong type counts as absent, and nothing raises."""
+
+import math
+from collections import Counter
+from typing import Any
+
+from chunking.text import clean_counted, is_blank
+
+
+def text_of(value: object, tally: Counter[str]) -> str:
+    """A string, cleaned, or a number in words; "" for anything else and for what nobody can see."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str):
+        return ""
+    text, removed = clean_counted(value)
+    tally.update({f"{what} removed": count for what, count in removed.items()})
+    return "" if is_blank(text) else text
+
+
+def mapping_of(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def mappings_of(value: object) -> list[dict[str, Any]]:
+    return [item for item in list_of(value) if isinstance(item, dict)]
+
+
+def list_of(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def whole_of(value: object) -> int | None:
+    number = number_of(value)
+    return int(number) if number is not None and number == int(number) else None
+
+
+def number_of(value: object) -> float | None:
+    """A finite number; a boolean is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
