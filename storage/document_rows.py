@@ -6,14 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from urllib.parse import unquote
 
 from chunking.model import BLOCK_KINDS, Block, BlockKind, Box, Document
 from chunking.text import clean_counted, clean_text, is_blank
 from storage.errors import BadDocumentError
 
-T = TypeVar("T")
 Row = Mapping[str, Any]
 
 
@@ -32,6 +31,7 @@ def document_of(row: Row, *, key: str, number: int) -> Document:
 
     Raises:
         BadDocumentError: The id is missing or cannot be stored, or `blocks` is no list.
+        UnicodeDecodeError: Text that was stored as bytes is not UTF-8.
     """
     document_id = checked_id(row.get("document_id"), number)
     tally: Counter[str] = Counter()
@@ -86,40 +86,20 @@ def _struct(item: Any) -> Row | None:
 
 
 def _block(item: Row, tally: Counter[str]) -> Block:
-    kind = item.get("kind")
+    kind = _string(item.get("kind"))
     if kind not in BLOCK_KINDS:
-        tally[f"block kind {clean_text(str(kind))[:40]!r} read as paragraph"] += 1
+        tally[f"block kind {clean_text(kind or 'null')[:40]} read as paragraph"] += 1
         kind = "paragraph"
-    return Block(
-        kind=cast("BlockKind", kind),
-        text=_cleaned(item.get("text"), tally),
-        level=_given(item, "level", _integer, tally),
-        heading_path=_given(item, "heading_path", _strings, tally),
-        page=_given(item, "page", _integer, tally),
-        sheet=_given(item, "sheet", _clean_string, tally),
-        slide=_given(item, "slide", _integer, tally),
-        cell_range=_given(item, "cell_range", _clean_string, tally),
-        bbox=_given(item, "bbox", _box, tally),
-        caption=_given(item, "caption", _clean_string, tally),
-        language=_given(item, "language", _clean_string, tally),
-        image_uri=_given(item, "image_uri", _clean_string, tally),
-        speaker=_given(item, "speaker", _clean_string, tally),
-        ts_start=_given(item, "ts_start", _number, tally),
-        ts_end=_given(item, "ts_end", _number, tally),
-        char_start=_given(item, "char_start", _integer, tally),
-    )
-
-
-def _given(item: Row, name: str, convert: Callable[[Any], T], tally: Counter[str]) -> T | None:
-    """A field of a block, or None where it is null or unusable."""
-    value = item.get(name)
-    if value is None:
-        return None
-    try:
-        return convert(value)
-    except (TypeError, ValueError, KeyError, OverflowError):
-        tally[f"unusable {name} left out"] += 1
-        return None
+    given: dict[str, Any] = {}
+    for name, convert in _OPTIONAL_FIELDS.items():
+        value = item.get(name)
+        if value is None:
+            continue
+        try:
+            given[name] = convert(value)
+        except (TypeError, ValueError, KeyError, OverflowError):
+            tally[f"unusable {name} left out"] += 1
+    return Block(kind=cast("BlockKind", kind), text=_cleaned(item.get("text"), tally), **given)
 
 
 def _integer(value: Any) -> int | None:
@@ -154,6 +134,24 @@ def _box(value: Any) -> Box:
     return x0, y0, x1, y1
 
 
+_OPTIONAL_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "level": _integer,
+    "heading_path": _strings,
+    "page": _integer,
+    "sheet": _clean_string,
+    "slide": _integer,
+    "cell_range": _clean_string,
+    "bbox": _box,
+    "caption": _clean_string,
+    "language": _clean_string,
+    "image_uri": _clean_string,
+    "speaker": _clean_string,
+    "ts_start": _number,
+    "ts_end": _number,
+    "char_start": _integer,
+}
+
+
 def _metadata(value: Any, tally: Counter[str]) -> dict[str, Any]:
     """JSON values under string keys, of a JSON string, a map or a struct."""
     if isinstance(value, str | bytes):
@@ -164,7 +162,11 @@ def _metadata(value: Any, tally: Counter[str]) -> dict[str, Any]:
             value = {"metadata": raw}
     elif isinstance(value, dict):  # a struct has every field of the file, most of them null
         value = {name: item for name, item in value.items() if item is not None}
-    return cast("dict[str, Any]", _json_value(dict(value or {}), tally))
+    try:
+        return cast("dict[str, Any]", _json_value(dict(value or {}), tally))
+    except RecursionError:
+        tally["metadata nested too deeply left out"] += 1
+        return {}
 
 
 def _json_value(value: Any, tally: Counter[str]) -> Any:

@@ -22,7 +22,7 @@ from storage.document_rows import Row, checked_id, document_of
 from storage.errors import BadDocumentError, BadParquetError
 from storage.protocols import ObjectInfo, ObjectStore
 
-STREAM_BYTES = 1 << 20
+STREAM_BYTES = 4 << 20
 """Of each column, fetched at a time."""
 
 MAX_BATCH_ROWS = 64
@@ -76,14 +76,7 @@ def read_ids(objects: ObjectStore, info: ObjectInfo) -> Iterator[str | None]:
     with _opened(objects, info) as (file, _):
         for batch in file.iter_batches(4096, columns=["document_id"], use_threads=False):
             for row in _rows(batch, 0):
-                try:
-                    yield (
-                        None
-                        if isinstance(row, BadDocumentError)
-                        else checked_id(row.get("document_id"), 0)
-                    )
-                except BadDocumentError:
-                    yield None
+                yield None if isinstance(row, BadDocumentError) else _id_or_none(row)
 
 
 def read_documents(
@@ -155,6 +148,8 @@ def _document(row: Row | BadDocumentError, key: str, number: int) -> Document | 
         return document_of(row, key=key, number=number)
     except BadDocumentError as error:
         return error
+    except UnicodeDecodeError as error:
+        return _undecodable(row, number, str(error))
 
 
 def _rows(batch: pa.RecordBatch, number: int) -> list[Row | BadDocumentError]:
@@ -162,24 +157,27 @@ def _rows(batch: pa.RecordBatch, number: int) -> list[Row | BadDocumentError]:
     try:
         return cast("list[Row | BadDocumentError]", batch.to_pylist())
     except ValueError:
-        if batch.num_rows == 1:
-            return [_undecodable(batch, number)]
-        half = batch.num_rows // 2
-        return _rows(batch.slice(0, half), number) + _rows(batch.slice(half), number + half)
-
-
-def _undecodable(batch: pa.RecordBatch, number: int) -> BadDocumentError:
-    document_id, broken = "", []
+        if batch.num_rows > 1:
+            half = batch.num_rows // 2
+            return _rows(batch.slice(0, half), number) + _rows(batch.slice(half), number + half)
+    row, broken = {}, []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
-            value = column[0].as_py()
+            row[name] = column[0].as_py()
         except ValueError:
             broken.append(name)
-        else:
-            document_id = value if name == "document_id" and value else document_id
-    return BadDocumentError(
-        str(document_id), "read", f"row {number}: {', '.join(broken)} cannot be decoded as UTF-8"
-    )
+    return [_undecodable(row, number, ", ".join(broken))]
+
+
+def _undecodable(row: Row, number: int, what: str) -> BadDocumentError:
+    return BadDocumentError(_id_or_none(row) or "", "read", f"row {number} is not UTF-8: {what}")
+
+
+def _id_or_none(row: Row) -> str | None:
+    try:
+        return checked_id(row.get("document_id"), 0)
+    except (BadDocumentError, UnicodeDecodeError):
+        return None
 
 
 @contextmanager

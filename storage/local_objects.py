@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TEMPORARY = ".kitelift-write-"
 """How names of half-written files begin. They lie beside their target and are never listed."""
 
-READ_BYTES = 1 << 20
+READ_BYTES = 1 << 17
 """Read ahead by a reader of `open`."""
 
 _ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}

@@ -4,9 +4,10 @@ import io
 import os
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import urlsplit
 
 import boto3
 import botocore.session
@@ -27,7 +28,7 @@ from botocore.exceptions import (
 )
 from botocore.loaders import create_loader
 from botocore.parsers import ResponseParserError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from storage.errors import (
     AccessRefusedError,
@@ -46,13 +47,14 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from typing_extensions import Buffer
 
-READ_BYTES = 1 << 20
-"""Smallest range that a reader of `open` fetches."""
+READ_BYTES = 1 << 17
+"""Smallest range that a reader of `open` fetches: small, since ids of a file lie far apart."""
 
 _MISSING = {"404", "NoSuchKey", "NotFound", "NoSuchVersion"}
 _LOST = {"412", "PreconditionFailed"}
 _CONFLICT = {"409", "ConditionalRequestConflict", "OperationAborted"}
 _PASSING = {"RequestTimeout", *_CONFLICT}
+_ENDPOINT_VARIABLES = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}
 _MARK = "kitelift-write"
 _REFUSED = {
     "401",
@@ -95,20 +97,35 @@ _BROKEN_BODY = (HTTPClientError, IncompleteReadError)
 class S3Settings(BaseModel):
     """How to reach S3, where the SDK's own environment (AWS_…) does not say it already."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    endpoint_url: str = Field(
-        "", description="Address of MinIO or another S3 server; empty for AWS or AWS_ENDPOINT_URL."
-    )
-    region: str = Field("", description="Region; empty for AWS_REGION.")
-    ca_bundle: str = Field(
-        "", description="File of the certificate authority for https; empty for the system's."
-    )
-    connect_timeout: float = Field(5.0, gt=0, description="Seconds to wait for a connection.")
-    read_timeout: float = Field(60.0, gt=0, description="Seconds to wait for the next bytes.")
-    max_attempts: int = Field(
-        5, ge=1, le=20, description="Attempts of a request, the first included, before giving up."
-    )
+    endpoint_url: str = ""
+    """Of MinIO or another S3 server; empty is AWS_ENDPOINT_URL, or AWS itself."""
+    region: str = ""
+    """Empty is AWS_DEFAULT_REGION."""
+    ca_bundle: str = ""
+    """File of the certificate authority for https; empty is AWS_CA_BUNDLE, or the system's."""
+    connect_timeout_seconds: float = Field(default=5.0, gt=0)
+    read_timeout_seconds: float = Field(default=60.0, gt=0)
+    """Until the next bytes of an answer must have come."""
+    max_attempts: int = Field(default=5, ge=1)
+    """Of one request, the first included."""
+
+    @field_validator("endpoint_url")
+    @classmethod
+    def _is_an_address(cls, endpoint_url: str) -> str:
+        url = urlsplit(endpoint_url)
+        if endpoint_url and (url.scheme not in {"http", "https"} or not url.hostname):
+            raise ValueError(
+                f"endpoint_url={endpoint_url!r} is no http(s) address; write it as "
+                "`http://host:port`."
+            )
+        if url.username or url.password:
+            raise ValueError(
+                "endpoint_url holds credentials; put them into AWS_ACCESS_KEY_ID and "
+                "AWS_SECRET_ACCESS_KEY instead."
+            )
+        return endpoint_url
 
 
 class S3ObjectStore:
@@ -125,13 +142,13 @@ class S3ObjectStore:
 
     def __init__(self, bucket: str, settings: S3Settings) -> None:
         self._bucket, self._settings = bucket, settings
-        self._endpoint = settings.endpoint_url or os.environ.get("AWS_ENDPOINT_URL", "AWS")
         try:
             self._client = _make_client(settings)
         except (ValueError, OSError, BotoCoreError) as error:
             raise SettingError(
                 "[s3]", _brief(error), "Correct it in the configuration or in AWS_…."
             ) from error
+        self._endpoint = self._client.meta.endpoint_url
 
     def __reduce__(self) -> tuple[type["S3ObjectStore"], tuple[str, S3Settings]]:
         return S3ObjectStore, (self._bucket, self._settings)
@@ -245,7 +262,7 @@ class S3ObjectStore:
         while True:
             answer = self._client.get_object(Bucket=self._bucket, **request)
             try:
-                with answer["Body"] as body:
+                with closing(answer["Body"]) as body:
                     return body.read(), _bare(answer["ETag"])
             except _BROKEN_BODY:
                 if attempt >= self._settings.max_attempts:
@@ -343,11 +360,11 @@ class _PinnedObject(io.RawIOBase):
 
 
 def _make_client(settings: S3Settings) -> "S3Client":
-    # Where an endpoint is given, buckets are rarely names of hosts.
-    own_endpoint = settings.endpoint_url or "AWS_ENDPOINT_URL" in os.environ
+    # Servers other than AWS rarely answer to names of buckets as hosts.
+    own_endpoint = settings.endpoint_url or not _ENDPOINT_VARIABLES.isdisjoint(os.environ)
     config = Config(
-        connect_timeout=settings.connect_timeout,
-        read_timeout=settings.read_timeout,
+        connect_timeout=settings.connect_timeout_seconds,
+        read_timeout=settings.read_timeout_seconds,
         retries={"mode": "standard", "total_max_attempts": settings.max_attempts},
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",

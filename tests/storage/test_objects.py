@@ -504,16 +504,20 @@ def test_no_keys_at_all_is_said(monkeypatch, tmp_path):
         S3ObjectStore("bucket", S3Settings(endpoint_url="http://127.0.0.1:1")).head("k")
 
 
+def test_a_region_that_cannot_be_is_refused_at_once():
+    with pytest.raises(SettingError, match="no region"):
+        S3ObjectStore("bucket", S3Settings(region="no region"))
+
+
 @pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        (S3Settings(endpoint_url="nonsense"), "Invalid endpoint: nonsense"),
-        (S3Settings(region="no region"), "no region"),
-    ],
+    ("url", "reason"),
+    [("minio:9000", "no http.s. address"), ("http://key:secret@host:9000", "holds credentials")],
 )
-def test_settings_that_make_no_client_are_refused_at_once(settings, reason):
-    with pytest.raises(SettingError, match=reason):
-        S3ObjectStore("bucket", settings)
+def test_an_endpoint_is_a_plain_address(url, reason):
+    with pytest.raises(ValueError, match=reason) as refusal:
+        S3Settings(endpoint_url=url)
+
+    assert "secret@" not in str(refusal.value).split("[type=")[0]
 
 
 # Locations
