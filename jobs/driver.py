@@ -150,3 +150,17 @@ def _init() -> None:
 
 def _first_line(error: RayError) -> str:
     return str(error).strip().partition("\n")[0]
+
+
+def cluster_told() -> str:
+    """Start or join Ray as a run would, and say what it has."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    _init()
+    try:
+        resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    finally:
+        ray.shutdown()
+    place = os.environ.get("RAY_ADDRESS") or "started on this machine"
+    gib = resources.get("memory", 0) / 2**30
+    return f"Ray {ray.__version__} ({place}): {resources.get('CPU', 0):.0f} CPUs, {gib:.1f} GiB"

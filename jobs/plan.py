@@ -9,7 +9,7 @@ from jobs.settle import Settled, buckets_for, settle
 from storage.documents import ParquetShape, read_ids, read_shape
 from storage.errors import Fate, StorageError
 from storage.ledger import Ledger
-from storage.parts import read_ids_of, read_intents, write_ids
+from storage.parts import read_ids_of, read_intents
 from storage.protocols import Location, ObjectInfo
 from storage.records import Catalogue, CatalogueEntry, ObjectPlan, RunPlan, ShardPlan
 
@@ -68,12 +68,13 @@ def make_plan(
     collection: str,
     scope: Scope,
     size: ShardSize,
+    keep_vanished: Callable[[tuple[str, ...]], str],
     tell: Callable[[str], None] = lambda _: None,
 ) -> RunPlan:
     """List the source, settle its documents, and cut what is due into shards.
 
-    Reads footers and the `document_id` column of objects that are new or changed; writes only
-    the list of vanished documents.
+    Reads footers, and the `document_id` column of objects that are new or changed. The ids of
+    vanished documents are handed to `keep_vanished`, which gives the key that it kept them under.
     """
     listed = [info for info in source.objects.list(source.prefix) if is_parquet(info.key)]
     in_scope = [info for info in listed if scope.holds(source.prefix, info.key)]
@@ -116,7 +117,7 @@ def make_plan(
         objects=tuple(objects),
         shards=tuple(shards),
         skipped=skipped_whole(entries[i.key] for i in in_scope if i.key not in survey),
-        vanished_key=_write_vanished(ledger, run_id, settled.vanished),
+        vanished_key=keep_vanished(settled.vanished),
         vanished=len(settled.vanished),
         known_documents=sum(e.fates.read for e in catalogue.entries),
         gone_objects=tuple(entry.key for entry in gone),
@@ -220,11 +221,3 @@ def _cut(
             )
             number, start, row = number + 1, index + 1, row + rows
             rows = size_so_far = 0
-
-
-def _write_vanished(ledger: Ledger, run_id: str, document_ids: tuple[str, ...]) -> str:
-    if not document_ids:
-        return ""
-    key = f"{ledger.run_folder(run_id)}/vanished.parquet"
-    write_ids(ledger.objects, key, document_ids)
-    return key

@@ -26,6 +26,7 @@ from storage.errors import LeaseError, SettingError, StorageError
 from storage.lease import Fence, acquire, this_process
 from storage.ledger import Ledger
 from storage.objects import open_location, probe_conditional_writes
+from storage.parts import write_ids
 from storage.records import ENDED, Catalogue, Fates, RunPlan, RunRecord, ShardResult, Tally
 from storage.throttles import Pace, SharedPace
 
@@ -173,11 +174,20 @@ class _Run:
                 collection=footing.collection,
                 scope=self._options.scope,
                 size=shard_size(self._config),
+                keep_vanished=self._keep_vanished,
                 tell=journal.view.tell,
             )
             footing.ledger.write_plan(plan)
         journal.view.begin(plan)
         return plan
+
+    def _keep_vanished(self, document_ids: tuple[str, ...]) -> str:
+        if not document_ids:
+            return ""
+        ledger = self._footing.ledger
+        key = f"{ledger.run_folder(self._journal.record.run_id)}/vanished.parquet"
+        write_ids(ledger.objects, key, document_ids)
+        return key
 
     def _guard(self, plan: RunPlan) -> None:
         if self._options.allow_delete:

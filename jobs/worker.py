@@ -11,7 +11,7 @@ from storage.embeddings import open_embedder
 from storage.errors import Fate, StorageError
 from storage.ledger import Ledger
 from storage.objects import open_location
-from storage.protocols import Embedder
+from storage.protocols import Embedder, VectorStore
 from storage.records import ShardResult
 from storage.throttles import Throttle
 from storage.vectors import connect
@@ -55,8 +55,8 @@ def walk(order: Order, task: ShardTask, note: Note, throttle: Throttle) -> Outco
         return Fault(kind=type(error).__name__, message=str(error), fate=error.fate)
 
 
-def open_rooms(order: Order, embedder: Embedder) -> Rooms:
-    """Everything a shard's walk needs, by the configuration."""
+def open_rooms(order: Order, embedder: Embedder, store: VectorStore | None = None) -> Rooms:
+    """Everything a shard's walk needs, by the configuration; `store` in place of its own."""
     config = Config.model_validate_json(order.config)
     database = connect(config.milvus.model_copy(update={"uri": order.milvus_uri}))
     return Rooms(
@@ -65,7 +65,7 @@ def open_rooms(order: Order, embedder: Embedder) -> Rooms:
         chunker=config.chunking.open(),
         embedder=embedder,
         model_key=model_key(order.model),
-        store=database.open(order.collection),
+        store=store or database.open(order.collection),
         lenders=tuple(database.open(name) for name in order.lenders),
     )
 

@@ -1,0 +1,5 @@
+"""`python -m jobs` is `kitelift`."""
+
+from jobs.cli import main
+
+main()

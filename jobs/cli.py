@@ -1,0 +1,449 @@
+"""The command line. Results go to stdout, progress and errors to stderr.
+
+Exit codes: 0 all well · 1 ended partial · 2 usage or configuration · 3 stopped by a fatal fault ·
+4 another run holds the collection.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from jobs import render
+from jobs.config import Config, ConfigError, load_config
+from jobs.plan import Scope
+from jobs.progress import open_view
+from jobs.report import EXIT_CODES, Report, make_report
+from storage.errors import LeaseError, StorageError
+from storage.lease import current_holder
+from storage.ledger import Ledger
+from storage.objects import open_location
+from storage.records import RunRecord
+
+if TYPE_CHECKING:
+    from jobs.run import RunOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+USAGE, FATAL, REFUSED = 2, 3, 4
+
+
+def with_config(command: F) -> F:
+    """Every command that touches the job: -c and --debug."""
+    command = click.option(
+        "-c",
+        "--config",
+        "config_path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="TOML file; default: kitelift.toml here, else the embedded defaults.",
+    )(command)
+    return with_debug(command)
+
+
+def with_debug(command: F) -> F:
+    return click.option("--debug", is_flag=True, help="Show the traceback of an error.")(command)
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+prefix_option = click.option(
+    "--prefix", default="", help="Only objects whose key below the source starts with this."
+)
+full_option = click.option("--full", is_flag=True, help="Look at every document again.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="kitelift")
+def main() -> None:
+    """Lift parsed documents into Milvus: chunked, embedded, and safe to run again.
+
+    \b
+    kitelift convert ./manuals --to ./parsed     files into Parquet of parsed documents
+    kitelift run                                 chunk, embed and upsert what is due
+    kitelift search "如何重启网关" --mode hybrid   what a retriever would get
+    """
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--to", "target", required=True, help="s3://bucket/prefix or a folder.")
+@click.option("--format", "file_format", default="auto", show_default=True, help="Of the files.")
+@click.option("--dry-run", is_flag=True, help="Read and report, write nothing.")
+@as_json
+@with_config
+def convert(
+    paths: tuple[str, ...],
+    target: str,
+    file_format: str,
+    dry_run: bool,
+    as_json: bool,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
+    """Convert files, folders, globs or s3:// prefixes into Parquet of parsed documents.
+
+    \b
+    kitelift convert ./manuals --to s3://corpus/parsed
+    kitelift convert 'docs/**/*.md' --to ./parsed --dry-run
+    """
+    from jobs.convert import convert_files  # noqa: PLC0415 - parsers need not load for --help
+
+    with errors_told(debug):
+        config = load_config(config_path)
+        with open_view() as view:
+            report = convert_files(
+                paths, target, config.s3, file_format=file_format, dry_run=dry_run, tell=view.tell
+            )
+        _print(report, as_json, render.convert_page)
+    sys.exit(1 if report["files"]["failed"] else 0)
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--strategy", help="One of docs/strategies.md; default: that of the configuration.")
+@click.option("--max-tokens", type=int, help="Hard maximum of a chunk.")
+@click.option("--overlap-tokens", type=int, help="Repeated from the end of the chunk before.")
+@click.option(
+    "--format",
+    "output",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    show_default=True,
+)
+@with_config
+def chunk(
+    file: Path,
+    strategy: str | None,
+    max_tokens: int | None,
+    overlap_tokens: int | None,
+    output: str,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
+    """Show what the chunker makes of one file.
+
+    \b
+    kitelift chunk manual.md --max-tokens 256
+    kitelift chunk manual.md --format html > manual.html
+    """
+    from jobs import preview  # noqa: PLC0415
+
+    with errors_told(debug):
+        given = {"strategy": strategy, "max_tokens": max_tokens, "overlap_tokens": overlap_tokens}
+        config = load_config(config_path)
+        changes = {name: value for name, value in given.items() if value is not None}
+        document, chunks, budget = preview.preview(file, config.chunking, changes)
+        if output == "text":
+            render.show(preview.as_text(document, chunks, budget))
+        else:
+            page = preview.as_json if output == "json" else preview.as_html
+            click.echo(page(document, chunks, budget))
+
+
+@main.command()
+@prefix_option
+@full_option
+@as_json
+@with_config
+def plan(prefix: str, full: bool, as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """Say what a run would do; nothing is written and nothing embedded but one canary text.
+
+    \b
+    kitelift plan
+    kitelift plan --full --json
+    """
+    from jobs.estimate import estimate  # noqa: PLC0415
+
+    with errors_told(debug), open_view() as view:
+        told = estimate(load_config(config_path), Scope(prefix=prefix, full=full), view)
+    _print(told, as_json, render.estimate_page)
+
+
+@main.command()
+@prefix_option
+@full_option
+@click.option("--run-id", default="", help="Name of the run; of a killed one: go on with it.")
+@click.option("--wait", "wait_seconds", default=0.0, help="Seconds to wait for another run.")
+@click.option("--allow-delete", is_flag=True, help="Delete more than limits.max_delete_ratio.")
+@as_json
+@with_config
+def run(
+    prefix: str,
+    full: bool,
+    run_id: str,
+    wait_seconds: float,
+    allow_delete: bool,
+    as_json: bool,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
+    """Bring the collection up to date with the source: embed and write what changed.
+
+    \b
+    kitelift run
+    kitelift run --prefix 2025/ --run-id backfill-2025
+    kitelift run --wait 60
+    """
+    from jobs.run import RunOptions  # noqa: PLC0415
+
+    options = RunOptions(
+        scope=Scope(prefix=prefix, full=full),
+        run_id=run_id,
+        wait_seconds=wait_seconds,
+        allow_delete=allow_delete,
+    )
+    _run(config_path, lambda _: options, as_json=as_json, debug=debug)
+
+
+@main.command()
+@click.argument("run_id")
+@click.option("--wait", "wait_seconds", default=0.0, help="Seconds to wait for another run.")
+@as_json
+@with_config
+def rerun(
+    run_id: str, wait_seconds: float, as_json: bool, config_path: Path | None, debug: bool
+) -> None:
+    """Do again only what did not end well in a run: failed shards and dead letters.
+
+    \b
+    kitelift rerun 20261130T020000Z-1a2b3c
+    """
+    from jobs.rerun import rerun_options  # noqa: PLC0415
+
+    def options(config: Config) -> "RunOptions":
+        return rerun_options(_ledger(config), run_id, wait_seconds)
+
+    _run(config_path, options, as_json=as_json, debug=debug)
+
+
+@main.command()
+@click.argument("run_id", required=False)
+@as_json
+@with_config
+def status(run_id: str | None, as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """Show how a run stands, the newest by default, from the ledger.
+
+    \b
+    kitelift status
+    """
+    with errors_told(debug):
+        ledger = _ledger(load_config(config_path))
+        record = _record(ledger, run_id)
+        holder = current_holder(ledger.objects, ledger.lease_key)
+        told = f"held by {holder}" if holder else "free"
+    if as_json:
+        _print_json({**_plain(record), "lease": told})
+    else:
+        render.show(render.status_page(record, told))
+
+
+@main.command()
+@as_json
+@with_config
+def runs(as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """List all runs, oldest first.
+
+    \b
+    kitelift runs --json
+    """
+    with errors_told(debug):
+        records = _ledger(load_config(config_path)).runs()
+    if as_json:
+        _print_json([_plain(record) for record in records])
+    else:
+        render.show(render.runs_page(records))
+
+
+@main.command()
+@click.argument("run_id", required=False)
+@as_json
+@with_config
+def report(run_id: str | None, as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """Show what a run amounted to, the newest by default.
+
+    \b
+    kitelift report 20261130T020000Z-1a2b3c --json
+    """
+    with errors_told(debug):
+        ledger = _ledger(load_config(config_path))
+        record = _record(ledger, run_id)
+        told = ledger.report(record.run_id)
+        if told is None:
+            raise ConfigError(
+                f"run {record.run_id} has no report yet ({record.state}); see `kitelift status`."
+            )
+    _print(told, as_json, render.report_page)
+
+
+@main.command()
+@click.argument("query")
+@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 16384))
+@click.option(
+    "--mode",
+    type=click.Choice(["dense", "sparse", "hybrid"]),
+    default="dense",
+    show_default=True,
+)
+@click.option("--filter", "filter_expression", default="", help="A Milvus expression.")
+@as_json
+@with_config
+def search(
+    query: str,
+    top_k: int,
+    mode: str,
+    filter_expression: str,
+    as_json: bool,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
+    """Search as a retriever would: dense vectors, BM25, or both.
+
+    \b
+    kitelift search "how do I restart the gateway" --mode hybrid
+    kitelift search "告警代码 A17" --mode sparse --filter 'page > 3'
+    """
+    from jobs.search import search as find  # noqa: PLC0415
+
+    with errors_told(debug):
+        if not query.strip():
+            raise ConfigError("the query is blank; say what to look for.")
+        hits = find(
+            load_config(config_path),
+            query,
+            mode=mode,  # type: ignore[arg-type]
+            top_k=top_k,
+            filter_expression=filter_expression,
+        )
+    _print(hits, as_json, render.hits_page)
+
+
+@main.command()
+@as_json
+@with_config
+def doctor(as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """Check each part that a run needs, and say what to do about what fails.
+
+    \b
+    kitelift doctor -c production.toml
+    """
+    from jobs.doctor import examine  # noqa: PLC0415
+
+    findings = []
+    with errors_told(debug):
+        for finding in examine(load_config(config_path)):
+            findings.append(finding)
+            if not as_json:
+                mark = (
+                    click.style("ok  ", fg="green") if finding.ok else click.style("FAIL", fg="red")
+                )
+                click.echo(f"{mark} {finding.part:<10} {finding.told}")
+    if as_json:
+        _print_json([{"part": f.part, "ok": f.ok, "told": f.told} for f in findings])
+    sys.exit(0 if all(finding.ok for finding in findings) else FATAL)
+
+
+@main.command()
+def config() -> None:
+    """Print a configuration with every key, its default, and what it means.
+
+    \b
+    kitelift config > kitelift.toml
+    """
+    from jobs.settings_page import settings_page  # noqa: PLC0415
+
+    click.echo(settings_page(), nl=False)
+
+
+def _run(
+    config_path: Path | None,
+    options: "Callable[[Config], RunOptions]",
+    *,
+    as_json: bool,
+    debug: bool,
+) -> None:
+    from jobs.run import run_job  # noqa: PLC0415
+
+    told: Report | None = None
+    with errors_told(debug):
+        config = load_config(config_path)
+        chosen = options(config)
+        try:
+            with open_view() as view:
+                told = run_job(config, chosen, view)
+        except LeaseError as error:
+            if as_json:
+                _print_json(_refused(config, str(error)))
+            raise
+        _print(told, as_json, render.report_page)
+    if told["reason"]:
+        click.echo(f"kitelift: {told['outcome']}: {told['reason']}", err=True)
+    sys.exit(EXIT_CODES[told["outcome"]])
+
+
+@contextmanager
+def errors_told(debug: bool) -> Iterator[None]:
+    """One or two lines that say what, where, and the next thing to do; and the exit code."""
+    try:
+        yield
+    except Exception as error:
+        if debug:
+            raise
+        if isinstance(error, ConfigError | StorageError):
+            click.echo(f"kitelift: {error}", err=True)
+        else:
+            told = f"{type(error).__name__}: {error}"
+            click.echo(f"kitelift: a fault of ours: {told} (--debug shows where)", err=True)
+        if isinstance(error, LeaseError):
+            sys.exit(REFUSED)
+        sys.exit(USAGE if isinstance(error, ConfigError) else FATAL)
+
+
+def _ledger(config: Config) -> Ledger:
+    return Ledger(open_location(config.state.uri, config.s3), config.milvus.collection)
+
+
+def _record(ledger: Ledger, run_id: str | None) -> RunRecord:
+    records = ledger.runs()
+    if run_id is None:
+        if not records:
+            raise ConfigError("no run yet; `kitelift run` starts one.")
+        return records[-1]
+    record = ledger.run(run_id)
+    if record is None:
+        raise ConfigError(f"there is no run {run_id!r}; `kitelift runs` lists them.")
+    return record
+
+
+def _refused(config: Config, reason: str) -> Report:
+    """The report of a run that never began."""
+    record = RunRecord(
+        run_id="",
+        state="aborted",
+        fingerprint="",
+        collection="",
+        alias=config.milvus.collection,
+        holder="",
+        started_at="",
+        updated_at="",
+        reason=reason,
+    )
+    return make_report(record, outcome="refused")
+
+
+def _plain(record: RunRecord) -> dict[str, Any]:
+    return asdict(record)
+
+
+def _print(told: Any, as_json: bool, page: Callable[[Any], Any]) -> None:
+    if as_json:
+        _print_json(told)
+    else:
+        render.show(page(told))
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,0 +1,189 @@
+"""Results as a person reads them on a terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from jobs.progress import clock_time
+from jobs.report import Report
+from storage.records import RunRecord
+
+DEAD_LETTERS_SHOWN = 20
+COLOURS = {"succeeded": "green", "partial": "yellow"}
+
+
+def show(renderable: RenderableType) -> None:
+    """Print to stdout; at full width where it is no terminal, so that nothing is cut."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
+    console.print(renderable)
+
+
+def report_page(report: Report) -> RenderableType:
+    """Outcome first, then documents, chunks, embedding, times, and what could not go in."""
+    parts: list[RenderableType] = [_headline(report), _figures(report)]
+    if report["stage_seconds"]:
+        stages = sorted(report["stage_seconds"].items(), key=lambda item: -item[1])
+        told = " · ".join(f"{name} {seconds:.1f} s" for name, seconds in stages)
+        parts.append(Text(f"Time by stage, over all workers: {told}"))
+    if report["warnings"]:
+        told = " · ".join(f"{kind}: {count}" for kind, count in report["warnings"].items())
+        parts.append(Text(f"Left out or mended: {told}"))
+    if report["duplicates"]["dropped"]:
+        parts.append(
+            Text(
+                f"Rows of a document that was taken from another row: "
+                f"{report['duplicates']['dropped']} ({report['duplicates']['equal']} equal to it)"
+            )
+        )
+    if report["dead_letters"]:
+        parts.append(_dead_letters(report))
+    return Group(*parts)
+
+
+def _headline(report: Report) -> Text:
+    text = Text("Run ")
+    text.append(report["run_id"], "bold")
+    text.append(" ")
+    text.append(report["outcome"], f"bold {COLOURS.get(report['outcome'], 'red')}")
+    text.append(f" in {clock_time(report['seconds'])}")
+    if report["collection"]:
+        text.append(f" · alias {report['alias']}, collection {report['collection']}")
+    if report["reason"]:
+        text.append(f"\n{report['reason']}")
+    return text
+
+
+def _figures(report: Report) -> Table:
+    documents, chunks = report["documents"], report["chunks"]
+    embedding, shards = report["embedding"], report["shards"]
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column()
+    fates = ("stored", "unchanged", "empty", "dead", "deleted")
+    told = " · ".join(f"{documents[fate]} {fate}" for fate in fates)
+    table.add_row("documents", f"{documents['read']} read: {told}")
+    table.add_row(
+        "chunks",
+        f"{chunks['total']} in all · {chunks['upserted']} upserted · {chunks['deleted']} deleted",
+    )
+    cost = f" · cost {embedding['cost']:.4f}" if embedding["cost"] else ""
+    table.add_row(
+        "embedding",
+        f"{embedding['texts']} texts embedded · {embedding['tokens']} tokens · "
+        f"{embedding['reused']} reused{cost}",
+    )
+    table.add_row(
+        "shards",
+        f"{shards['total']} due: {shards['committed']} committed · {shards['failed']} failed"
+        f" · {shards['skipped']} objects skipped as unchanged",
+    )
+    return table
+
+
+def _dead_letters(report: Report) -> Table:
+    letters = report["dead_letters"]
+    shown = letters[:DEAD_LETTERS_SHOWN]
+    title = f"Could not go in: {report['dead_letters_total']}"
+    if len(shown) < report["dead_letters_total"]:
+        title += f" (the first {len(shown)}; --json has more)"
+    table = Table(title=title, title_justify="left", expand=False)
+    for column in ("document", "object", "stage", "reason"):
+        table.add_column(column, overflow="fold")
+    for letter in shown:
+        document = letter["document_id"] or "(the object)"
+        cells = (document, letter["object_key"], letter["stage"], letter["reason"])
+        table.add_row(*map(escape, cells))
+    return table
+
+
+def runs_page(records: Sequence[RunRecord]) -> RenderableType:
+    if not records:
+        return Text("No run yet.")
+    table = Table(box=None, pad_edge=False)
+    for column in ("run", "state", "started", "shards", "documents", "collection", "reason"):
+        table.add_column(column, overflow="fold")
+    for record in records:
+        table.add_row(
+            record.run_id,
+            record.state,
+            record.started_at,
+            f"{record.shards_done}/{record.shards_total}",
+            str(record.progress.fates.read),
+            record.collection,
+            escape(record.reason),
+        )
+    return table
+
+
+def status_page(record: RunRecord, holder: str) -> RenderableType:
+    work = record.progress
+    lines = [
+        f"Run {record.run_id}: {record.state}",
+        f"  command     {record.command}",
+        f"  started     {record.started_at}, last sign of life {record.updated_at}",
+        f"  collection  {record.collection} (alias {record.alias})",
+        f"  shards      {record.shards_done} of {record.shards_total}",
+        (
+            f"  documents   {work.fates.read} so far: {work.fates.stored} stored, "
+            f"{work.fates.unchanged} unchanged, {work.fates.dead} dead"
+        ),
+        f"  chunks      {work.chunks}, {work.upserted} upserted, {work.deleted} deleted",
+        f"  embedding   {work.texts} texts, {work.tokens} tokens",
+        f"  lease       {holder}",
+    ]
+    if record.reason:
+        lines.append(f"  reason      {record.reason}")
+    return Text("\n".join(lines))
+
+
+def estimate_page(estimate: dict[str, Any]) -> RenderableType:
+    documents, chunks, embedding = (
+        estimate["documents"],
+        estimate["chunks"],
+        estimate["embedding"],
+    )
+    told = ("new", "changed", "unchanged", "empty", "dead", "vanished")
+    lines = [
+        f"A run would write into {estimate['collection']}"
+        + (", which it would build." if estimate["builds_collection"] else "."),
+        "  documents  " + " · ".join(f"{documents[name]} {name}" for name in told),
+        (
+            f"  chunks     {chunks['total']} in all · {chunks['to_upsert']} to upsert · "
+            f"{chunks['to_delete']} to delete"
+        ),
+        f"  to embed   {embedding['texts']} texts · {embedding['tokens']} tokens"
+        + (f" · cost {embedding['cost']:.4f}" if embedding["cost"] else ""),
+        (
+            f"  shards     {estimate['shards']} due · {estimate['objects']['skipped']} objects "
+            "skipped as unchanged"
+        ),
+    ]
+    if estimate["seconds"] is not None:
+        lines.append(f"  time       about {clock_time(estimate['seconds'])}, as the last run went")
+    lines += [
+        f"  unreadable {fault['object_key']}: {fault['reason']}"
+        for fault in estimate["objects"]["unreadable"]
+    ]
+    return Text("\n".join(lines))
+
+
+def hits_page(hits: Iterable[dict[str, Any]], *, excerpt: int = 300) -> RenderableType:
+    """Hits as a retriever would get them: score, place, text."""
+    parts: list[RenderableType] = []
+    for place, hit in enumerate(hits, 1):
+        head = Text(f"{place}. ", "bold")
+        head.append(hit["title"] or hit["file_title"], "bold")
+        head.append(f"  {hit['score']:.4f}", "cyan")
+        where = " > ".join(hit["heading_path"])
+        source = hit["source"] + (f", page {hit['page']}" if hit["page"] else "")
+        head.append(f"\n   {source}" + (f" · {where}" if where else ""), "dim")
+        body = hit["content"]
+        short = body if len(body) <= excerpt else body[:excerpt].rstrip() + " …"
+        parts += [head, Text("\n".join(f"   {line}" for line in short.split("\n"))), Text("")]
+    return Group(*parts) if parts else Text("Nothing found.")
