@@ -36,7 +36,9 @@ def top_left_box(
     if page_size is not None:
         x0, x1 = max(x0, 0.0), min(x1, page_size[0])
         y0, y1 = max(y0, 0.0), min(y1, page_size[1])
-    return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
+    if x0 >= x1 or y0 >= y1:
+        return None
+    return round(x0, 3), round(y0, 3), round(x1, 3), round(y1, 3)
 
 
 def enclosing_box(boxes: Iterable[Box | None]) -> Box | None:

@@ -124,7 +124,7 @@ class _Reader:
         self._walk([caption for caption in early if not self._tree.is_met(caption)])
 
     def _walk(self, references: list[str], part: "_Part | None" = None) -> list[str]:
-        """Read all below, depth first, and give back the captions that were left to their owners."""
+        """Read all below, depth first; give back the captions that were left to their owners."""
         captions: list[str] = []
         stack = [(part or _Part(), self._siblings(references))]
         while stack:
@@ -212,7 +212,7 @@ class _Reader:
         elif words:
             track = next(iter(mappings_of(item.get("source"))), None)
             if track is not None and number_of(track.get("start_time")) is not None:
-                self._turn(item, words, track)
+                self._turn(words, track)
             else:
                 self._add("paragraph", _BOXES.get(str(label), "") + words, [item], part)
         else:
@@ -234,7 +234,7 @@ class _Reader:
             self._path.pop()
         self._path.append((level, text))
 
-    def _turn(self, item: Item, words: str, track: Item) -> None:
+    def _turn(self, words: str, track: Item) -> None:
         """A cue of a subtitle track."""
         self.blocks.append(
             Block(

@@ -1,4 +1,4 @@
-"""Foreign JSON, read field by field: what has the wrong type counts as absent, and nothing raises."""
+"""Foreign JSON, field by field: what has the wrong type counts as absent, and nothing raises."""
 
 import math
 from collections import Counter

@@ -1,6 +1,7 @@
 """One way to print a table: a grid of cells as a Markdown pipe table."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ _MAX_PADDED_CELLS = 1_000_000
 """Beyond it short rows stay short: one wide row over many narrow ones would grow without bound."""
 _MAX_COLUMNS = 1_000
 """Of a spanning cell, as in the HTML standard."""
+_MAX_HEADER_ROWS = 3
 _BLANKS = re.compile(r"\s+")
 
 
@@ -33,16 +35,26 @@ def pipe_table(cells: Iterable[Cell]) -> str:
     the header; one that spans columns is printed once, with empty cells behind it. Every row has
     the same number of cells; rows with nothing in them are left out.
     """
-    grid: dict[int, dict[int, str]] = {}
     cells = sorted(cells, key=lambda cell: (cell.row, cell.column))
-    last_row = max((cell.row for cell in cells), default=0)
+    rows = sorted({cell.row for cell in cells})
+    grid: dict[int, dict[int, str]] = {row: {} for row in rows}
+    first = [cell for cell in cells if cell.row == rows[0]]
+    names_groups = any(cell.column_span > 1 for cell in first)
+    filled = 0
     for cell in cells:
         text = escape_cell(cell.text)
-        repeat = 1 if cell.is_header or not text else cell.row_span
-        for row in range(cell.row, min(cell.row + max(repeat, 1), last_row + 1)):
-            grid.setdefault(row, {}).setdefault(cell.column, text)
-    rows = [row for _, row in sorted(grid.items()) if any(row.values())]
-    return _print(rows, sorted({column for row in grid.values() for column in row}))
+        grid[cell.row].setdefault(cell.column, text)
+        is_header = cell.is_header or (
+            cell.row == rows[0] and names_groups and cell.row_span <= _MAX_HEADER_ROWS
+        )
+        if text and not is_header and filled < _MAX_PADDED_CELLS:
+            begin = bisect_right(rows, cell.row)
+            end = bisect_left(rows, cell.row + cell.row_span)
+            for row in rows[begin:end]:
+                grid[row].setdefault(cell.column, text)
+            filled += max(end - begin, 0)
+    printed = [row for row in grid.values() if any(row.values())]
+    return _print(printed, sorted({column for row in printed for column in row}))
 
 
 def escape_cell(text: str) -> str:
@@ -76,7 +88,7 @@ def place_cells(rows: Iterable[Sequence[tuple[str, int, int, bool]]]) -> list[Ce
                     is_header=is_header,
                 )
             )
-            if height > 1:
+            if height > 1 and len(blocked) < _MAX_COLUMNS:
                 blocked.update(dict.fromkeys(range(column, column + width), row + height))
             column += width
     return cells
