@@ -8,7 +8,7 @@ from chunking.parsers.front_matter import split_front_matter
 from chunking.parsers.markdown import markdown_blocks
 from chunking.parsers.source import decode_text, require_document_id, told
 from chunking.parsers.text import text_blocks
-from chunking.text import clean_text
+from chunking.text import clean_counted, clean_text
 
 
 def parse_markdown(
@@ -66,10 +66,17 @@ def with_blocks(document: Document) -> Document:
     if document.markdown is not None:
         keys, start = split_front_matter(document.markdown, tally)
         title = keys.pop("title", "") if not document.file_title else document.file_title
+        _count_removed(document.markdown, tally)
         blocks = markdown_blocks(document.markdown, start, tally)
         document = replace(document, file_title=title, metadata={**keys, **document.metadata})
     elif document.text is not None:
+        _count_removed(document.text, tally)
         blocks = text_blocks(document.text, tally)
     else:
         return document
     return replace(document, blocks=tuple(blocks), warnings=document.warnings + told(tally))
+
+
+def _count_removed(source: str, tally: Counter[str]) -> None:
+    removed = clean_counted(source)[1]
+    tally.update({f"{what} removed": count for what, count in removed.items()})

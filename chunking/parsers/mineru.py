@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from chunking.model import Block, BlockKind, Box, Document
@@ -25,6 +26,7 @@ _CAPTION = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\s*(\d{1,4})[.)、]")
+_PAGE_NUMBER = re.compile(r"\s*[-–—]?\s*\d{1,4}\s*[-–—]?\s*")
 _BULLET = re.compile(r"\s*[-*+•]\s")
 
 
@@ -59,12 +61,12 @@ def parse_mineru(
     items = decode_json(value, document_id, tally)
     if not isinstance(items, list):
         raise ParseError(document_id, "", f"a content list is a list, not {type(items).__name__}")
+    flat = list(flattened(items)) if is_paged(items) else items
+    elements = [item for item in flat if isinstance(item, dict)]
+    tally["elements that are no objects skipped"] = len(flat) - len(elements)
     reader = _Reader(tally, include_footnotes=include_footnotes)
-    for item in flattened(items) if is_paged(items) else items:
-        if isinstance(item, dict):
-            reader.read(item)
-        else:
-            tally["elements that are no objects skipped"] += 1
+    for item in _without_page_numbers(elements, tally):
+        reader.read(item)
     reader.end_list()
     return Document(
         document_id=document_id,
@@ -229,6 +231,19 @@ class _Reader:
                 **fields,
             )
         )
+
+
+def _without_page_numbers(
+    elements: list[dict[str, Any]], tally: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    """Leave out the number that ends a page of a PDF, where MinerU took it for text."""
+    for item, following in zip(elements, [*elements[1:], {}], strict=True):
+        ends_page = following.get("page_idx") != item.get("page_idx")
+        is_number = item.get("type") == "text" and _PAGE_NUMBER.fullmatch(str(item.get("text")))
+        if ends_page and is_number and "bbox" in item and "text_level" not in item:
+            tally["page_number skipped"] += 1
+        else:
+            yield item
 
 
 def _plain(text: str) -> str:
