@@ -41,9 +41,10 @@ _ARROW_ERRORS = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroup:
     rows: int
-    compressed_bytes: int
-    """Of the columns that are read; like decoded_bytes."""
     decoded_bytes: int
+    """Of all columns, like compressed_bytes."""
+    compressed_bytes: int
+    """The object's size, shared out among its row groups by decoded bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +65,8 @@ def read_shape(objects: ObjectStore, info: ObjectInfo) -> ParquetShape:
         BadParquetError: It is empty, damaged, no Parquet, or not of parsed documents.
         ObjectMissingError, ObjectChangedError: The listed version is not there any more.
     """
-    with _opened(objects, info) as (file, paths):
-        return _shape(file, paths)
+    with _opened(objects, info) as (file, _):
+        return _shape(file, info)
 
 
 def read_ids(objects: ObjectStore, info: ObjectInfo) -> Iterator[str | None]:
@@ -104,13 +105,13 @@ def read_documents(
         ObjectMissingError, ObjectChangedError: At any read.
     """
     with _opened(objects, info) as (file, paths):
-        groups = _shape(file, paths).row_groups
+        groups = _shape(file, info).row_groups
         wanted = range(len(groups)) if row_groups is None else row_groups
         number = sum(group.rows for group in groups[: wanted.start])
         for place in wanted:
-            affordable = batch_bytes * groups[place].rows // max(groups[place].decoded_bytes, 1)
+            end = number + groups[place].rows
             for batch in file.iter_batches(
-                max(1, min(affordable, MAX_BATCH_ROWS)),
+                _batch_rows(groups[place], batch_bytes),
                 row_groups=[place],
                 columns=paths,
                 use_threads=False,
@@ -118,6 +119,13 @@ def read_documents(
                 for row in _rows(batch, number):
                     yield number, _document(row, info.key, number)
                     number += 1
+            if number != end:
+                raise BadParquetError(info.key, f"row group {place} has not the rows it promises")
+
+
+def _batch_rows(group: RowGroup, batch_bytes: int) -> int:
+    affordable = batch_bytes * group.rows // max(group.decoded_bytes, 1)
+    return max(1, min(affordable, MAX_BATCH_ROWS))
 
 
 def document_hash(document: Document) -> str:
@@ -204,16 +212,23 @@ def _bad_parquet(key: str, error: Exception) -> BadParquetError:
     return BadParquetError(key, " ".join(str(error).split())[:300])
 
 
-def _shape(file: pq.ParquetFile, paths: list[str]) -> ParquetShape:
-    metadata = file.metadata
-    read = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path in paths]
+def _shape(file: pq.ParquetFile, info: ObjectInfo) -> ParquetShape:
+    """Sizes as the row groups tell them.
+
+    Those of single columns would be more exact, but asking for them ends the process when their
+    part of the footer is damaged: pyarrow 26 lets the C++ exception escape.
+    """
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    if any(group.num_rows < 0 or group.total_byte_size < 0 for group in groups):
+        raise BadParquetError(info.key, "its footer is damaged: a size is below zero")
+    decoded = max(1, sum(group.total_byte_size for group in groups))
     return ParquetShape(
         row_groups=tuple(
             RowGroup(
                 rows=group.num_rows,
-                compressed_bytes=sum(group.column(i).total_compressed_size for i in read),
-                decoded_bytes=sum(group.column(i).total_uncompressed_size for i in read),
+                decoded_bytes=group.total_byte_size,
+                compressed_bytes=info.size * group.total_byte_size // decoded,
             )
-            for group in map(metadata.row_group, range(metadata.num_row_groups))
+            for group in groups
         )
     )
