@@ -89,6 +89,14 @@ def test_a_probe_that_is_refused_stops_with_the_reason():
         probe(open_embedder(from_class("Refusing")))
 
 
+def test_another_model_of_the_same_dimension_is_found_by_its_canary():
+    mine = probe(open_embedder(from_class("Mine")))
+
+    assert mine.is_same_model(np.array([1, 0.001, 0], np.float32))
+    assert not mine.is_same_model(np.array([0.6, 0.8, 0], np.float32))
+    assert not mine.is_same_model(np.array([1, 0], np.float32))
+
+
 def test_the_canary_speaks_both_languages():
     assert "kite" in CANARY_TEXT
     assert "鸢" in CANARY_TEXT

@@ -215,6 +215,20 @@ def test_several_refused_inputs_are_all_found(open_, openai_server):
     assert set(open_().embed(texts(9)).refused) == {3, 4}
 
 
+def test_the_canary_is_sent_once_a_call_and_only_while_nothing_was_embedded(open_, openai_server):
+    openai_server.script(
+        Fault(contains="number 0 ", status=400), Fault(contains="number 1 ", status=400)
+    )
+
+    def canaries():
+        return [call.texts for call in openai_server.calls()].count([CANARY_TEXT])
+
+    assert set(open_().embed(texts(4)).refused) == {0, 1}
+    assert canaries() == 1
+    open_(max_request_inputs=2).embed([*texts(2, start=5), *texts(2)])
+    assert canaries() == 1
+
+
 def test_an_input_over_the_limit_is_refused_on_our_side(open_, openai_server):
     embedded = open_().embed(["a", "word " * 9_000, "b"])
 
@@ -331,9 +345,11 @@ def test_a_429_slows_everyone_down(open_, openai_server):
     assert throttle.heard == [3, "slow down 5.0", 3]
 
 
-@pytest.mark.parametrize("status", [429, 403, 402])
-def test_a_used_up_quota_stops_at_once(open_, openai_server, clock, status):
-    openai_server.script(Fault(status=status, code="insufficient_quota", message="pay"))
+@pytest.mark.parametrize(
+    ("status", "code"), [(429, "insufficient_quota"), (403, "insufficient_quota"), (402, None)]
+)
+def test_a_used_up_quota_stops_at_once(open_, openai_server, clock, status, code):
+    openai_server.script(Fault(status=status, code=code, message="pay"))
 
     with pytest.raises(QuotaExhaustedError, match="pay"):
         open_(max_request_inputs=1).embed(texts(5))

@@ -48,10 +48,10 @@ def test_waits_grow_from_the_first_and_stay_below_the_longest(waits):
         assert lowest <= wait <= min(lowest + 2, 30)
 
 
-def test_waits_differ_so_that_workers_do_not_come_back_together():
-    waits = []
+@pytest.mark.parametrize("error", [DOWN, SlowDownError("store", "busy", 7.0)])
+def test_waits_differ_so_that_workers_do_not_come_back_together(waits, error):
     for _ in range(5):
-        policy(waits).call(Service(DOWN))
+        policy(waits).call(Service(error))
 
     assert len(set(waits)) > 1
 
