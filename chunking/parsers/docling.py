@@ -215,10 +215,11 @@ class _Reader:
                 self._turn(words, track)
             else:
                 self._add("paragraph", _BOXES.get(str(label), "") + words, [item], part)
-        else:
+        else:  # empty texts are normal in Word files, groups have none, forms have cells
             cells = mappings_of(mapping_of(item.get("graph")).get("cells"))
-            lines = filter(None, [self._tree.words(cell) for cell in cells])
-            self._add("paragraph", "\n".join(lines), [item], part)
+            lines = list(filter(None, map(self._tree.words, cells)))
+            if lines:
+                self._add("paragraph", "\n".join(lines), [item], part)
 
     def _heading(self, item: Item, text: str, part: _Part) -> None:
         """A title stands above all levels, so headings below one go down by one."""
@@ -229,9 +230,9 @@ class _Reader:
         level = 1
         if item.get("label") == "section_header":
             level = max(whole_of(item.get("level")) or 1, 1) + self._has_title
-        self._add("heading", text, [item], part, level=level)
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
+        self._add("heading", text, [item], part, level=level)
         self._path.append((level, text))
 
     def _turn(self, words: str, track: Item) -> None:
@@ -291,7 +292,8 @@ class _Reader:
         self, kind: BlockKind, text: str, items: list[Item], part: _Part, **fields: Any
     ) -> None:
         """Add a block in its place. A new slide or sheet begins a heading path of its own."""
-        if not text and not fields.get("caption"):
+        text = text or fields.pop("caption", None) or ""  # a caption alone is what there is to say
+        if not text:
             self._tally["empty blocks skipped"] += 1
             return
         page, box = self._tree.place(items)
@@ -304,7 +306,7 @@ class _Reader:
             self._part = part
             self._path.clear()
         is_note = any(item.get("content_layer") == "notes" for item in items)
-        if is_note or (kind != "heading" and part != _Part()):
+        if is_note or part != _Part():
             titles = tuple(title for _, title in self._path)
             fields["heading_path"] = (*titles, "Notes") if is_note else titles
         self.blocks.append(

@@ -147,12 +147,13 @@ class _Reader:
 
     def _image(self, alt: str, uri: str, title: str) -> None:
         alt, title = self._tidy(alt).strip(), self._tidy(title).strip()
-        if is_blank(alt) and is_blank(title):
+        words = [each for each in dict.fromkeys((alt, title)) if not is_blank(each)]
+        if not words:
             self._tally["pictures without text skipped"] += 1
             return
-        caption = title if title != alt and not is_blank(title) else None
+        caption = words[1] if len(words) > 1 else None
         self._blocks.append(
-            Block(kind="image", text=alt, caption=caption, image_uri=link_of(self._tidy(uri)))
+            Block(kind="image", text=words[0], caption=caption, image_uri=link_of(self._tidy(uri)))
         )
 
     def _verbatim(self, kind: BlockKind, start: int, end: int, gone: Sequence[Cut] = ()) -> None:

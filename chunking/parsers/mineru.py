@@ -218,7 +218,8 @@ class _Reader:
         return without_data_uris(text_of(item.get(key), self._tally)).strip()
 
     def _add(self, kind: BlockKind, text: str, item: dict[str, Any], **fields: Any) -> None:
-        if not text and not fields.get("caption"):
+        text = text or fields.pop("caption", None) or ""  # a caption alone is what there is to say
+        if not text:
             self._tally["empty blocks skipped"] += 1
             return
         page = whole_of(item.get("page_idx"))

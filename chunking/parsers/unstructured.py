@@ -204,7 +204,8 @@ class _Reader:
         self._add("list", "\n".join(lines), items[0])
 
     def _add(self, kind: BlockKind, text: str, element: Element, **fields: Any) -> None:
-        if not text and not fields.get("caption"):
+        text = text or fields.pop("caption", None) or ""  # a caption alone is what there is to say
+        if not text:
             self._tally["empty blocks skipped"] += 1
             return
         metadata = mapping_of(element.get("metadata"))
