@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import httpx2  # what the client reads with: its errors come through while a body is read
 from openai import (
     APIConnectionError,
     APIStatusError,
@@ -26,6 +27,7 @@ from storage.errors import (
 )
 from storage.retries import retry_after_seconds
 
+_OPENAI = "https://api.openai.com/v1"
 _SERVICE = "embeddings service"
 _KEYS = ("KITELIFT_EMBEDDING_API_KEY", "OPENAI_API_KEY")
 _BAD_INPUT = {400, 413, 422}
@@ -48,12 +50,10 @@ class OpenAIEndpoint:
         self._clock = clock
         self._key = next((key for name in _KEYS if (key := os.environ.get(name))), "")
         if not self._key and not settings.base_url:
-            raise AccessRefusedError(
-                _SERVICE, "api.openai.com", f"neither {_KEYS[0]} nor {_KEYS[1]} is set"
-            )
+            raise AccessRefusedError(_SERVICE, _OPENAI, f"neither {_KEYS[0]} nor {_KEYS[1]} is set")
         self._client = OpenAI(
             api_key=self._key or "none",  # the client insists on one; without, it is not sent
-            base_url=settings.base_url or None,
+            base_url=settings.base_url or _OPENAI,  # not the environment's: texts go where it says
             timeout=settings.timeout_seconds,
             max_retries=0,
         )
@@ -69,17 +69,25 @@ class OpenAIEndpoint:
             RefusedRequestError: Halve it, or look at the settings.
             StorageError: What went wrong otherwise, with its fate.
         """
-        with self._our_errors():
-            response = self._client.embeddings.with_raw_response.create(
+        deadline = time.monotonic() + self._settings.timeout_seconds
+        with (
+            self._our_errors(),
+            self._client.embeddings.with_streaming_response.create(
                 model=self._settings.model,
                 input=list(texts),
                 encoding_format="float",
                 dimensions=self._settings.dimensions or omit,
                 extra_headers=None if self._key else {"Authorization": omit},
-            )
-            body = response.content
+            ) as response,
+        ):
+            body = bytearray()
+            for piece in response.iter_bytes():
+                body += piece
+                # The client's own time-out starts anew with each piece, and gateways drip blanks.
+                if time.monotonic() > deadline:
+                    raise self._timed_out()
         try:
-            return read_answer(body, len(texts), dim)
+            return read_answer(bytes(body), len(texts), dim)
         except MalformedAnswerError as error:
             raise self._unavailable(str(error)) from None
 
@@ -90,11 +98,11 @@ class OpenAIEndpoint:
             yield
         except APIStatusError as error:
             raise self._translated(error) from None
-        except APITimeoutError:
-            raise self._unavailable(f"no answer in {self._settings.timeout_seconds:g} s") from None
+        except (APITimeoutError, httpx2.TimeoutException):
+            raise self._timed_out() from None
         except APIConnectionError as error:
             raise self._unavailable(str(error.__cause__ or error)) from None
-        except OpenAIError as error:
+        except (OpenAIError, httpx2.HTTPError) as error:
             raise self._unavailable(str(error)) from None
 
     def _translated(self, error: APIStatusError) -> StorageError | RefusedRequestError:
@@ -147,6 +155,9 @@ class OpenAIEndpoint:
 
     def _unavailable(self, reason: str) -> StoreUnavailableError:
         return StoreUnavailableError(_SERVICE, self._url, self._without_key(reason))
+
+    def _timed_out(self) -> StoreUnavailableError:
+        return self._unavailable(f"no answer in {self._settings.timeout_seconds:g} s")
 
     def _without_key(self, words: str) -> str:
         """Some services repeat the key that they refuse."""

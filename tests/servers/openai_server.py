@@ -53,6 +53,10 @@ class Fault:
     hang_seconds: float = 0.0
     drop: bool = False
     """Close the connection without an answer."""
+    cut_connection: bool = False
+    """Close it in the middle of the right answer."""
+    drip_seconds: float = 0.0
+    """Send blanks, so long apart, and never more."""
     body: str | None = None
     """Answer 200 with it, whatever was asked for."""
     cut_json: bool = False
@@ -166,7 +170,26 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if fault.cut_json:
             body = body[: len(body) // 2]
+        if fault.drip_seconds:
+            self._drip(fault.drip_seconds, is_over)
+            return
+        if fault.cut_connection:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[: len(body) // 2].encode())
+            self.close_connection = True
+            return
         self._answer(200, body if fault.body is None else fault.body)
+
+    def _drip(self, seconds: float, is_over: threading.Event) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.close_connection = True
+        while not is_over.wait(seconds):
+            self.wfile.write(b" ")
+            self.wfile.flush()
 
     def _read(self) -> bytes:
         return self.rfile.read(int(self.headers["Content-Length"]))

@@ -169,6 +169,15 @@ def test_openai_itself_is_not_asked_without_a_key():
         open_embedder(EmbeddingSettings(provider="openai", model="text-embedding-3-small"))
 
 
+def test_the_environment_cannot_send_texts_elsewhere(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "one")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere/v1")
+
+    embedder = open_embedder(EmbeddingSettings(provider="openai", model="text-embedding-3-small"))
+
+    assert embedder._endpoint._client.base_url.host == "api.openai.com"
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_wrong_key_stops_and_is_in_no_message(open_, openai_server, monkeypatch, status):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
@@ -369,10 +378,19 @@ def test_a_passing_fault_is_tried_again(open_, openai_server, status):
     assert not embedded.failed
 
 
-def test_a_dropped_connection_is_tried_again(open_, openai_server):
-    openai_server.script(Fault(drop=True, times=2))
+@pytest.mark.parametrize("fault", ["drop", "cut_connection", "cut_json"])
+def test_a_broken_connection_is_tried_again(open_, openai_server, fault):
+    openai_server.script(Fault(**{fault: True}, times=2))
 
     assert open_().embed(["a"]).requests == 3
+
+
+def test_an_answer_that_only_drips_ends_in_time(open_, openai_server):
+    openai_server.script(Fault(drip_seconds=0.05))
+
+    with pytest.raises(StoreUnavailableError, match=r"no answer in 0\.4 s"):
+        open_(timeout_seconds=0.4, max_attempts=2).embed(["a"])
+    assert len(openai_server.calls()) == 2
 
 
 @pytest.mark.parametrize("body", ['{"data": []}', '{"error": "busy"}', "<html>", ""])
