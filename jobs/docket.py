@@ -57,14 +57,12 @@ class Docket:
     # How a document ends
 
     def stored(self, arrival: Arrival, chunks: Sequence[Chunk]) -> None:
-        self._enter(arrival, "stored", chunks)
-
-    def empty(self, arrival: Arrival) -> None:
-        self._enter(arrival, "empty", ())
+        """The collection has these rows now, and no others of this document."""
+        self._chunked(arrival, "stored" if chunks else "empty", chunks)
 
     def same_rows(self, arrival: Arrival, chunks: Sequence[Chunk]) -> None:
-        """It was chunked, and the collection has exactly these rows already."""
-        self._enter(arrival, "unchanged" if chunks else "empty", chunks)
+        """It was chunked, and the collection had exactly these rows already."""
+        self._chunked(arrival, "unchanged" if chunks else "empty", chunks)
 
     def same_document(self, arrival: Arrival, known: DocumentRecord) -> None:
         """Its hash is the recorded one; it was not even chunked."""
@@ -102,12 +100,12 @@ class Docket:
         )
         self.dead, self.contested = [letter], []
 
-    def contest(self, arrival: Arrival, *, won: bool) -> None:
+    def contest(self, arrival: Arrival, document_hash: str, *, won: bool) -> None:
         row = ContestedRow(
             document_id=arrival.document_id,
             object_key=self._object_key,
             row=arrival.row,
-            document_hash=arrival.document_hash,
+            document_hash=document_hash,
             won=won,
         )
         self.contested.append(row)
@@ -150,7 +148,7 @@ class Docket:
         """Write the records of all windows."""
         return self._writer.put(objects, key, first_row)
 
-    def _enter(self, arrival: Arrival, fate: DocumentFate, chunks: Sequence[Chunk]) -> None:
+    def _chunked(self, arrival: Arrival, fate: DocumentFate, chunks: Sequence[Chunk]) -> None:
         sizes = Counter(str(c.token_count // SIZE_BIN_TOKENS * SIZE_BIN_TOKENS) for c in chunks)
         self._since += Tally(sizes=dict(sizes))
         ids = tuple(chunk.chunk_id for chunk in chunks)

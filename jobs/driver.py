@@ -88,6 +88,7 @@ class RayExecutor:
             outcome = Lost(reason=_first_line(error), machine=False)
         except RayTaskError as error:
             raise error.as_instanceof_cause() from None  # type: ignore[no-untyped-call]
+        self._note(ray.get(self._desk.drain.remote()))  # what the task noted last
         return task, outcome
 
 

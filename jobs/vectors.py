@@ -5,7 +5,7 @@ attempt at this shard staged, and last the model. What the model gives is staged
 used, so that a kill costs the requests in flight and no more.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ class Sourced:
 
 
 def find_vectors(
-    changes: Iterable[Change], task: ShardTask, rooms: Rooms, docket: Docket
+    changes: Sequence[Change], task: ShardTask, rooms: Rooms, docket: Docket
 ) -> Sourced:
     """Vectors for all texts of these changes that can have one."""
     texts = distinct_texts(changes)
@@ -60,6 +60,9 @@ def find_vectors(
                 key = f"{folder}/{task.attempt:03d}-{fresh[0]}.parquet"
                 stage_vectors(rooms.ledger.objects, key, fresh, embedded.vectors[usable])
         vectors |= {hashes[n]: embedded.vectors[n] for n in usable}
+    embedded_once = sum(content_hash in vectors for content_hash in to_embed)
+    written = sum(c.content_hash in vectors for change in changes for c in change.write)
+    docket.add(Tally(reused=written - embedded_once))
     return Sourced(vectors=vectors, refused=refused)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from chunking.model import Document
 from jobs.docket import Arrival, Docket
@@ -49,7 +50,7 @@ def _is_due(
 ) -> bool:
     lost = arrival.row in shard.losers
     if arrival.document_id in shard.contested:
-        docket.contest(arrival, won=not lost)
+        docket.contest(arrival, _hash_anywhere(document, shard.object_key), won=not lost)
     known = arrival.known
     if lost:
         docket.duplicate(arrival)
@@ -115,6 +116,13 @@ def _arrival(row: int, document: Document, known: dict[str, DocumentRecord]) -> 
         document_hash=document_hash(document),
         known=known.get(document.document_id),
     )
+
+
+def _hash_anywhere(document: Document, key: str) -> str:
+    """The document's hash without what it only has from the object that it stands in."""
+    if document.source != key:
+        return document_hash(document)
+    return document_hash(replace(document, source="", file_title=""))
 
 
 def _weight(document: Document) -> int:

@@ -1,0 +1,17 @@
+"""A fresh world for each test, on the session's servers."""
+
+import uuid
+
+import pytest
+
+from tests.jobs.world import World
+
+
+@pytest.fixture
+def world(tmp_path, milvus_lite_uri, openai_server):
+    return World(
+        folder=tmp_path,
+        milvus_uri=milvus_lite_uri,
+        alias=f"t{uuid.uuid4().hex[:12]}",
+        server=openai_server,
+    )
