@@ -64,19 +64,31 @@ def with_blocks(document: Document) -> Document:
     if document.blocks is not None:
         return document
     if document.markdown is not None:
-        keys, start = split_front_matter(document.markdown, tally)
+        markdown = _encodable(document.markdown, tally)
+        keys, start = split_front_matter(markdown, tally)
         title = keys.pop("title", "") if not document.file_title else document.file_title
-        _count_removed(document.markdown, tally)
-        blocks = markdown_blocks(document.markdown, start, tally)
-        document = replace(document, file_title=title, metadata={**keys, **document.metadata})
+        blocks = markdown_blocks(markdown, start, tally)
+        metadata = {**keys, **document.metadata}
+        document = replace(document, markdown=markdown, file_title=title, metadata=metadata)
     elif document.text is not None:
-        _count_removed(document.text, tally)
-        blocks = text_blocks(document.text, tally)
+        text = _encodable(document.text, tally)
+        blocks = text_blocks(text, tally)
+        document = replace(document, text=text)
     else:
         return document
     return replace(document, blocks=tuple(blocks), warnings=document.warnings + told(tally))
 
 
-def _count_removed(source: str, tally: Counter[str]) -> None:
+def _encodable(source: str, tally: Counter[str]) -> str:
+    """Give a source as UTF-8 can carry it, and count all that the blocks will be cleaned of.
+
+    Offsets count in what is given here: halves of surrogate pairs go before, or become one
+    character with the other half. All else stays as it is.
+    """
     removed = clean_counted(source)[1]
     tally.update({f"{what} removed": count for what, count in removed.items()})
+    try:
+        source.encode()
+    except UnicodeEncodeError:
+        return source.encode("utf-16-le", "surrogatepass").decode("utf-16-le", errors="ignore")
+    return source

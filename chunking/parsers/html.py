@@ -88,7 +88,12 @@ class _Run:
         if tag == "-text":
             text = node.text_content or ""
             self._has_words = self._has_words or not is_blank(text)
-            self._pieces.append(text if self._pre_depth else _BLANKS.sub(" ", text))
+            if not self._pre_depth:
+                text = _BLANKS.sub(" ", text)
+                begins_line = not self._pieces or self._pieces[-1].endswith("\n")
+                text = text.lstrip(" ") if begins_line else text
+            if text:
+                self._pieces.append(text)
         elif tag == "img":
             if entering:
                 alt = clean_text(node.attributes.get("alt") or "").strip()

@@ -21,7 +21,7 @@ _MARKDOWN = pyromark.Markdown(
 _KINDS: dict[str, BlockKind] = {"List": "list", "Table": "table"}
 _ANCHOR = re.compile(r"\s*\{#[^\s{}]+\}\Z")
 """Docusaurus' and others' way to name a heading's anchor."""
-_UNSEEN = re.compile("[\ufeff\ud800-\udfff]|\r(?!\n)")
+_UNSEEN = re.compile("\ufeff|\r(?!\n)")
 _DEFINITION = re.compile(r"[ ]{0,3}\[[^\]]+\]:[ \t]*(\S+)")
 _MARKERS_ALONE = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])(?:\s+|\Z))*+")
 _LINK_MARKS = frozenset("/.#:@?=<&")
@@ -76,7 +76,7 @@ class _Reader:
 
     def _element(self, name: str, details: Any, start: int, end: int, events: Events) -> None:
         if name == "Heading":
-            self._heading(int(details["level"][1]), _collect(events))
+            self._heading(int(details["level"][1]), start, end, _collect(events))
         elif name == "CodeBlock":
             self._code(details, _collect(events))
         elif name == "HtmlBlock":
@@ -99,13 +99,14 @@ class _Reader:
                 kind = "formula"
             self._verbatim(kind, start, end, cuts(inner, self._bytes))
 
-    def _heading(self, level: int, inner: list[Any]) -> None:
+    def _heading(self, level: int, start: int, end: int, inner: list[Any]) -> None:
         text = self._tidy(_ANCHOR.sub("", plain_text(inner))).strip()
         if is_blank(text):
             self._tally["empty headings skipped"] += 1
             return
-        offset = self._if_there(text, self._offset(inner[0][1]["start"]))
-        self._blocks.append(Block(kind="heading", text=text, level=level, char_start=offset))
+        found = self._source.find(text, self._offset(start), self._offset(end))
+        place = found if found >= 0 else None
+        self._blocks.append(Block(kind="heading", text=text, level=level, char_start=place))
 
     def _code(self, details: Any, inner: list[Any]) -> None:
         texts = [(event["Text"], span["start"]) for event, span in inner if "Text" in event]
@@ -218,8 +219,14 @@ def _holds_more_than_text(element: bytes) -> bool:
 
 
 def _stand_in(match: re.Match[str]) -> str:
-    """Show the parser a line end where a lone CR stands, and a blank for what is no character."""
-    return "\n" if match[0] == "\r" else " "
+    """Show the parser a line end for a lone CR, and for a byte order mark what does no harm.
+
+    At the head of a line that is a blank, elsewhere a control character, which is cleaned away.
+    """
+    if match[0] == "\r":
+        return "\n"
+    before = match.string[match.start() - 1 : match.start()]
+    return " " if before in {"", "\n", "\r"} else "\0"
 
 
 def _collect(events: Events) -> list[Any]:
