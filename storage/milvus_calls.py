@@ -61,7 +61,7 @@ class MilvusCalls:
         for attempt in stamina.retry_context(
             on=_next_try,
             attempts=None if self._settings.retry_seconds else 1,
-            timeout=seconds,
+            timeout=seconds or None,
             wait_initial=_FIRST_WAIT,
             wait_max=_MAX_WAIT,
         ):

@@ -13,7 +13,7 @@ class MilvusSettings(BaseModel):
     `user:password` or an API key.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     uri: str = Field(default="./milvus.db", min_length=1)
     """`http(s)://host:port` of a server (2.3 or later), or a path: the folder of Milvus Lite."""
@@ -27,7 +27,7 @@ class MilvusSettings(BaseModel):
     """The name in the server's certificate, where it is not the host of the URI."""
     analyzer: str = Field(default="jieba", min_length=1)
     """Tokenizer of BM25 search. jieba finds Chinese and English words, on servers and in Lite."""
-    timeout_seconds: float = Field(default=30.0, gt=0)
+    timeout_seconds: float = Field(default=60.0, gt=0)
     """Until one call must have answered; Milvus Lite halts for 4-6 s at times."""
     connect_seconds: float = Field(default=15.0, gt=0)
     """Until a server must have answered for the first time."""

@@ -77,6 +77,10 @@ class MilvusDatabase:
     def version(self) -> str:
         return self._version
 
+    @property
+    def has_sparse(self) -> bool:
+        return self._abilities.bm25
+
     def describe(self, collection: str) -> CollectionSpec | None:
         """What a collection, or the one behind an alias, was made with."""
         description = self._description(collection)
@@ -372,14 +376,16 @@ class MilvusStore:
         return max(1, min(_MAX_ROWS, self._request_bytes // (4 * self._dim + 100)))
 
     def _pages(self, expression: str) -> Iterator[dict[str, Any]]:
-        """Rows that fit, as they were at the first page, without end in number."""
+        """The keys of any number of rows, in bounded memory, strongly consistent at the start."""
+        # pymilvus' iterators take no consistency level. A strong read before them does it: what
+        # it has waited for, the pages see.
+        self._query(expression, KEY_FIELDS, limit=1)
         pages = self._read(
             "the scan",
             self._calls.client.query_iterator,
             batch_size=_PAGE_ROWS,
             filter=expression,
             output_fields=[*KEY_FIELDS],
-            **_STRONG,
         )
         # A page that failed is asked for again: the cursor moves only with an answer.
         while page := self._calls.again("the scan", pages.next, about=self._collection):

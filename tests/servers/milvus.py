@@ -2,11 +2,15 @@
 
 import os
 import socket
+import sys
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import psutil
 import pytest
 
 from storage.errors import StorageError
@@ -27,7 +31,7 @@ class Backend:
     database: VectorDatabase
     uri: str = ""
     """Empty for the one in this process."""
-    _shared: str = ""
+    _shared: list[str] = field(default_factory=list)
     _made: list[str] = field(default_factory=list)
 
     @property
@@ -36,9 +40,13 @@ class Backend:
 
     def store(self) -> VectorStore:
         """The shared collection: a test uses documents of its own in it."""
-        if not self._shared:
-            self._shared = self.new_collection()
-        return self.database.open(self._shared)
+        return self.database.open(self.shared_collection())
+
+    def shared_collection(self, number: int = 0) -> str:
+        """One that stays: making one costs a real server two seconds."""
+        while len(self._shared) <= number:
+            self._shared.append(self.new_collection())
+        return self._shared[number]
 
     def new_collection(self, spec: CollectionSpec = SPEC) -> str:
         name = self.new_name()
@@ -67,13 +75,66 @@ def milvus_235_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if uri := os.environ.get("MILVUS_URI"):
         yield uri
         return
-    from milvus import MilvusServer, MilvusServerConfig  # noqa: PLC0415 (only where it is started)
+    with running_milvus_235(tmp_path_factory.mktemp("milvus-235")) as uri:
+        yield uri
 
-    data_dir = str(tmp_path_factory.mktemp("milvus-235"))
-    server = MilvusServer(MilvusServerConfig(), data_dir=data_dir, proxy_port=_free_port())
-    server.start()  # returns once it is healthy; the server is our child, with no wrapper between
-    yield f"http://127.0.0.1:{server.listen_port}"
-    server.stop()
+
+@contextmanager
+def running_milvus_235(folder: Path) -> Iterator[str]:
+    """Start the standalone server of the wheel `milvus`, and end it with its own child.
+
+    Its parts listen on ports of their own each, so that several can run on one machine: the wheel
+    picks free ones, but leaves the embedded etcd on 2379 and 2380.
+    """
+    ports = {name: _free_port() for name in (*_PORTS, "peer")}
+    etcd = folder / "etcd.yaml"
+    etcd.write_text(_ETCD.format(client=ports["etcd"], peer=ports["peer"]))
+    options = [f"--{name}-port={ports[name]}" for name in _PORTS]
+    with (folder / "server.log").open("wb") as log:
+        wrapper = psutil.Popen(
+            [Path(sys.executable).with_name("milvus-server"), f"--data={folder}", *options],
+            env={**os.environ, "ETCD_CONFIG_PATH": str(etcd)},
+            stdout=log,
+            stderr=log,
+        )
+    uri = f"http://127.0.0.1:{ports['proxy']}"
+    try:
+        _wait_until_it_answers(uri, wrapper)
+        yield uri
+    finally:
+        family = [*wrapper.children(recursive=True), wrapper]
+        for process in family:
+            process.kill()
+        psutil.wait_procs(family, timeout=10)
+        wrapper.wait()
+
+
+_PORTS = (
+    "proxy", "proxy-internal", "etcd", "root-coord", "query-coord", "query-node", "index-coord",
+    "index-node", "data-coord", "data-node",
+)  # fmt: skip
+_ETCD = """
+listen-client-urls: http://127.0.0.1:{client}
+advertise-client-urls: http://127.0.0.1:{client}
+listen-peer-urls: http://127.0.0.1:{peer}
+initial-advertise-peer-urls: http://127.0.0.1:{peer}
+initial-cluster: default=http://127.0.0.1:{peer}
+"""
+
+
+def _wait_until_it_answers(uri: str, process: psutil.Popen, seconds: float = 120.0) -> None:
+    settings = MilvusSettings(uri=uri, connect_seconds=1, retry_seconds=0)
+    deadline = time.monotonic() + seconds
+    while process.is_running():
+        try:
+            connect(settings).close()
+        except StorageError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError(f"milvus-server ended at once; see the logs beside {process.args}")
 
 
 @pytest.fixture(scope="session")
