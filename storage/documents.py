@@ -65,7 +65,7 @@ def read_shape(objects: ObjectStore, info: ObjectInfo) -> ParquetShape:
         BadParquetError: It is empty, damaged, no Parquet, or not of parsed documents.
         ObjectMissingError, ObjectChangedError: The listed version is not there any more.
     """
-    with _opened(objects, info) as (file, _):
+    with opened(objects, info) as (file, _):
         return _shape(file, info)
 
 
@@ -74,7 +74,7 @@ def read_ids(objects: ObjectStore, info: ObjectInfo) -> Iterator[str | None]:
 
     Reads that column alone. Raises as `read_documents`.
     """
-    with _opened(objects, info) as (file, _):
+    with opened(objects, info) as (file, _):
         for batch in file.iter_batches(4096, columns=["document_id"], use_threads=False):
             for row in _rows(batch, 0):
                 yield None if isinstance(row, BadDocumentError) else _id_or_none(row)
@@ -104,7 +104,7 @@ def read_documents(
         BadParquetError: As `read_shape`, or at the first damaged page.
         ObjectMissingError, ObjectChangedError: At any read.
     """
-    with _opened(objects, info) as (file, paths):
+    with opened(objects, info) as (file, paths):
         groups = _shape(file, info).row_groups
         wanted = range(len(groups)) if row_groups is None else row_groups
         number = sum(group.rows for group in groups[: wanted.start])
@@ -189,7 +189,7 @@ def _id_or_none(row: Row) -> str | None:
 
 
 @contextmanager
-def _opened(objects: ObjectStore, info: ObjectInfo) -> Iterator[tuple[pq.ParquetFile, list[str]]]:
+def opened(objects: ObjectStore, info: ObjectInfo) -> Iterator[tuple[pq.ParquetFile, list[str]]]:
     """The file and the paths of the leaf columns to read; every fault of Parquet becomes ours."""
     with objects.open(info) as source:
         try:
