@@ -6,7 +6,7 @@ begun is forgotten.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from storage.ledger import Ledger
 from storage.records import Catalogue, CatalogueEntry, ObjectPlan, RunPlan, ShardResult, Tally
@@ -15,21 +15,35 @@ Entries = dict[str, CatalogueEntry]
 """By object key."""
 
 
-def fold_open_runs(ledger: Ledger, catalogue: Catalogue) -> tuple[Catalogue, list[str]]:
-    """The catalogue with all that unfinished runs of its fingerprint did.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """The catalogue with all that unfinished runs of its fingerprint did."""
 
-    Returns:
-        The catalogue, and the ids of every open run: once a new catalogue is written they are
-        superseded.
-    """
+    catalogue: Catalogue
+    open_runs: tuple[str, ...]
+    """Every run without an end: once a new catalogue is written they are superseded."""
+    unswept: tuple[str, ...]
+    """Keys of what those runs had found vanished, and may not have deleted."""
+
+
+def fold_open_runs(ledger: Ledger, catalogue: Catalogue) -> Folded:
     entries: Entries = {entry.key: entry for entry in catalogue.entries}
     open_runs = ledger.open_runs()
+    unswept: list[str] = []
     for run_id in open_runs:
         plan = ledger.plan(run_id)
         if plan is not None and plan.fingerprint == catalogue.fingerprint:
             entries = after_run(ledger, entries, plan, ledger.results(run_id))
-    ordered = tuple(entries[key] for key in sorted(entries, key=str.encode))
-    return replace(catalogue, entries=ordered), open_runs
+            unswept += filter(None, [plan.vanished_key])
+    return Folded(
+        catalogue=replace(catalogue, entries=in_order(entries)),
+        open_runs=tuple(open_runs),
+        unswept=tuple(unswept),
+    )
+
+
+def in_order(entries: Entries) -> tuple[CatalogueEntry, ...]:
+    return tuple(entries[key] for key in sorted(entries, key=str.encode))
 
 
 def after_run(
@@ -86,6 +100,6 @@ def _entry(
         clean=complete and not (work.fates.dead or work.fates.duplicate),
         parts=parts if complete else old.parts + parts,
         residue=() if complete else (*old.residue, *begun),
-        fates=work.fates,
-        chunks=work.chunks,
+        fates=work.fates if complete or not old.parts else old.fates,
+        chunks=work.chunks if complete or not old.parts else old.chunks,
     )

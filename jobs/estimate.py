@@ -46,8 +46,8 @@ def estimate(config: Config, scope: Scope, view: View) -> Estimate:
     with stand(config, view.tell) as footing:
         plan = make_plan(
             footing.source,
-            footing.ledger,
-            footing.catalogue,
+            footing.ledger.objects,
+            footing.folded,
             run_id=new_run_id(),
             collection=footing.collection,
             scope=scope,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jobs.catalogue import fold_open_runs
+from jobs.catalogue import Folded, fold_open_runs
 from jobs.config import Config, fingerprint
 from jobs.worker import Order
 from storage.embeddings import Probe, open_embedder, probe
@@ -31,10 +31,8 @@ class Footing:
     probe: Probe
     spec: CollectionSpec
     order: Order
-    catalogue: Catalogue
-    """With what unfinished runs did."""
+    folded: Folded
     catalogue_etag: str
-    open_runs: tuple[str, ...]
 
     @property
     def collection(self) -> str:
@@ -65,10 +63,10 @@ def stand(config: Config, tell: Callable[[str], None] = lambda _: None) -> Itera
             held, lenders = _look(database, alias, collection, spec)
             catalogue, etag = ledger.catalogue(mark)
             _same_model(probed, catalogue, collection)
-            catalogue, open_runs = fold_open_runs(ledger, catalogue)
-            if catalogue.entries and not _holds(database, catalogue, collection, held=held):
+            folded = fold_open_runs(ledger, catalogue)
+            if not _holds(database, folded.catalogue, collection, held=held):
                 tell(f"{collection} lacks rows that the ledger knows of: all is looked at again")
-                catalogue = replace(catalogue, entries=())
+                folded = replace(folded, catalogue=replace(catalogue, entries=()))
             yield Footing(
                 source=source,
                 ledger=ledger,
@@ -84,9 +82,8 @@ def stand(config: Config, tell: Callable[[str], None] = lambda _: None) -> Itera
                     model=probed.name,
                     dim=probed.dim,
                 ),
-                catalogue=catalogue,
+                folded=folded,
                 catalogue_etag=etag,
-                open_runs=tuple(open_runs),
             )
         finally:
             database.close()
@@ -147,4 +144,4 @@ def _same_model(probed: Probe, catalogue: Catalogue, collection: str) -> None:
 def _holds(database: VectorDatabase, catalogue: Catalogue, collection: str, *, held: bool) -> bool:
     """Whether the collection has at least the rows that finished objects stand for."""
     expected = sum(entry.chunks for entry in catalogue.entries if entry.clean)
-    return held and database.open(collection).count() >= expected
+    return not expected or (held and database.open(collection).count() >= expected)

@@ -14,6 +14,7 @@ import numpy as np
 
 from jobs.changes import Change, chunk_documents, compare
 from jobs.docket import Docket, Note
+from jobs.edges import reach
 from jobs.rooms import Rooms, ShardTask
 from jobs.vectors import Sourced, find_vectors
 from jobs.windows import read_windows
@@ -37,11 +38,14 @@ def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> 
     docket = Docket(task.shard.object_key, note)
     task.fence.check(rooms.ledger.objects)
     rooms.ledger.claim(task.folder, task.attempt, task.fence.epoch)
+    reach("claimed")
     part: Part | None = None
     try:
         for number, window in enumerate(read_windows(task, rooms, docket)):
             drafts = chunk_documents(window, rooms.chunker, docket)
+            reach("chunked")
             changes = compare(drafts, rooms.store, docket)
+            reach("compared")
             sourced = find_vectors(changes, task, rooms, docket)
             changes = _embeddable(changes, sourced, docket)
             changes = _storable(changes, task, docket)
@@ -52,6 +56,7 @@ def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> 
         if error.fate is not Fate.SET_ASIDE:
             raise
         docket.give_up(str(error), task.shard.rows)
+    reach("recorded")
     result = ShardResult(
         number=task.shard.number,
         object_key=task.shard.object_key,
@@ -65,6 +70,7 @@ def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> 
     )
     task.fence.check(rooms.ledger.objects)
     result = rooms.ledger.commit(task.folder, result)
+    reach("committed")
     if part is not None:
         drop_staged(rooms.ledger.objects, task.folder)
     return result
@@ -113,6 +119,7 @@ def _write(
     with docket.stage("record"):
         key = f"{task.folder}/intents/{task.attempt:03d}-{number:06d}.json"
         write_intent(state, key, {c.arrival.document_id: c.all_ids for c in changes})
+    reach("intended")
     chunks = [chunk for change in changes for chunk in change.write]
     with docket.stage("upsert"):
         for start in range(0, len(chunks), ROWS_A_WRITE):
@@ -120,11 +127,13 @@ def _write(
             task.fence.check(state)
             vectors = np.stack([sourced.vectors[chunk.content_hash] for chunk in batch])
             store.upsert(batch, vectors, run_id=task.run_id, object_key=task.shard.object_key)
+            reach("upserted")
     stale = [chunk_id for change in changes for chunk_id in change.stale]
     with docket.stage("delete"):
         for start in range(0, len(stale), ROWS_A_WRITE):
             task.fence.check(state)
             store.delete(stale[start : start + ROWS_A_WRITE])
+            reach("deleted")
     docket.add(Tally(upserted=len(chunks), deleted=len(stale)))
     for change in changes:
         docket.stored(change.arrival, change.chunks)

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from jobs.catalogue import skipped_whole
+from jobs.catalogue import Folded, skipped_whole
 from jobs.settle import Settled, buckets_for, settle
 from storage.documents import ParquetShape, read_ids, read_shape
 from storage.errors import Fate, StorageError
-from storage.ledger import Ledger
 from storage.parts import read_ids_of, read_intents
-from storage.protocols import Location, ObjectInfo
-from storage.records import Catalogue, CatalogueEntry, ObjectPlan, RunPlan, ShardPlan
+from storage.protocols import Location, ObjectInfo, ObjectStore
+from storage.records import CatalogueEntry, ObjectPlan, RunPlan, ShardPlan
 
 FOOTERS_AT_ONCE = 16
 """Parquet footers are read from the driver; each is one or two small requests."""
@@ -61,8 +60,8 @@ class _Survey:
 
 def make_plan(
     source: Location,
-    ledger: Ledger,
-    catalogue: Catalogue,
+    state: ObjectStore,
+    folded: Folded,
     *,
     run_id: str,
     collection: str,
@@ -78,6 +77,7 @@ def make_plan(
     """
     listed = [info for info in source.objects.list(source.prefix) if is_parquet(info.key)]
     in_scope = [info for info in listed if scope.holds(source.prefix, info.key)]
+    catalogue = folded.catalogue
     entries = {entry.key: entry for entry in catalogue.entries}
     tell(f"{len(listed)} objects listed, {len(in_scope)} in scope")
     due = [i for i in in_scope if scope.full or not _is_current(i, entries.get(i.key))]
@@ -88,7 +88,9 @@ def make_plan(
         for entry in catalogue.entries
         if entry.key not in present and scope.holds(source.prefix, entry.key)
     ]
-    settled = _settle(source, ledger, listed, entries, survey, gone)
+    changed = [entries[key] for key in survey.shapes if key in entries]
+    earlier = _Earlier(state, [*changed, *gone], folded.unswept)
+    settled = _settle(source, listed, entries, survey, earlier)
     # An unchanged object whose document is taken from elsewhere now must be read again.
     late = [i for i in in_scope if i.key in settled.losers and i.key not in survey]
     more = _survey(source, late)
@@ -156,13 +158,30 @@ def _survey(source: Location, due: Iterable[ObjectInfo]) -> _Survey:
     return survey
 
 
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """What earlier runs may have stored, and this one has to find again or to delete."""
+
+    state: ObjectStore
+    entries: list[CatalogueEntry]
+    """Of objects that changed or are gone."""
+    unswept: tuple[str, ...]
+
+    def ids(self) -> Iterator[str]:
+        for entry in self.entries:
+            for part in entry.parts:
+                yield from read_ids_of(self.state, part.key)
+            yield from read_intents(self.state, entry.residue)
+        for key in self.unswept:
+            yield from read_ids_of(self.state, key)
+
+
 def _settle(
     source: Location,
-    ledger: Ledger,
     listed: list[ObjectInfo],
     entries: dict[str, CatalogueEntry],
     survey: _Survey,
-    gone: list[CatalogueEntry],
+    earlier: _Earlier,
 ) -> Settled:
     infos = {info.key: info for info in listed}
 
@@ -173,20 +192,12 @@ def _settle(
             yield from ((row, i) for row, i in ids if i)
         else:
             for part in entry.parts:
-                yield from enumerate(read_ids_of(ledger.objects, part.key), part.first_row)
-
-    changed = [entries[key] for key in survey.shapes if key in entries]
-
-    def earlier_ids() -> Iterator[str]:
-        for entry in (*changed, *gone):
-            for part in entry.parts:
-                yield from read_ids_of(ledger.objects, part.key)
-            yield from read_intents(ledger.objects, entry.residue)
+                yield from enumerate(read_ids_of(earlier.state, part.key), part.first_row)
 
     rows = sum(shape.rows for shape in survey.shapes.values())
     rows += sum(part.rows for entry in entries.values() for part in entry.parts)
     keys = [info.key for info in listed if info.key not in survey.faults]
-    return settle(keys, ids_in, earlier_ids, buckets_for(rows))
+    return settle(keys, ids_in, earlier.ids, buckets_for(rows))
 
 
 def _cut(

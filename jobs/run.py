@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from jobs.catalogue import after_run
+from jobs.catalogue import after_run, in_order
 from jobs.config import Config, ConfigError
+from jobs.edges import reach
 from jobs.executor import Executor, InlineExecutor
 from jobs.footing import Footing, stand
 from jobs.heartbeat import Heartbeat
@@ -135,17 +136,23 @@ class _Run:
 
     def walk(self) -> Report:
         footing, journal = self._footing, self._journal
+        reach("leased")
         plan = self._plan()
+        reach("planned")
         self._guard(plan)
         journal.change(state="running", shards_total=len(plan.shards))
         footing.database.create(footing.collection, footing.spec)
+        reach("created")
         results = list(self._shards(plan))
         journal.change(state="sweeping")
         swept = self._sweep(plan)
+        reach("swept")
         journal.change(state="promoting")
         outcome = outcome_of(plan, results)
         self._write_catalogue(plan, results)
+        reach("catalogued")
         self._promote(results)
+        reach("promoted")
         return self._report(plan, results, swept, outcome)
 
     def _plan(self) -> RunPlan:
@@ -168,8 +175,8 @@ class _Run:
         if plan is None:
             plan = make_plan(
                 footing.source,
-                footing.ledger,
-                footing.catalogue,
+                footing.ledger.objects,
+                footing.folded,
                 run_id=run_id,
                 collection=footing.collection,
                 scope=self._options.scope,
@@ -257,15 +264,16 @@ class _Run:
 
     def _write_catalogue(self, plan: RunPlan, results: list[ShardResult]) -> None:
         footing = self._footing
-        entries = {entry.key: entry for entry in footing.catalogue.entries}
+        known = footing.folded.catalogue
+        entries = {entry.key: entry for entry in known.entries}
         entries = after_run(footing.ledger, entries, plan, results)
         for key in plan.gone_objects:
             entries.pop(key, None)
         catalogue = Catalogue(
             fingerprint=plan.fingerprint,
             run_id=plan.run_id,
-            entries=tuple(entries[key] for key in sorted(entries, key=str.encode)),
-            canary=footing.catalogue.canary or tuple(map(float, footing.probe.canary)),
+            entries=in_order(entries),
+            canary=known.canary or tuple(map(float, footing.probe.canary)),
         )
         self._fence.check(footing.ledger.objects)
         footing.ledger.write_catalogue(catalogue, footing.catalogue_etag)
@@ -294,8 +302,9 @@ class _Run:
             cost_per_million_tokens=self._config.embedding.cost_per_million_tokens,
         )
         ledger.write_report(plan.run_id, report)
+        reach("reported")
         journal.change(state=outcome)
-        for run_id in {*self._footing.open_runs, plan.run_id}:
+        for run_id in {*self._footing.folded.open_runs, plan.run_id}:
             self._close(run_id)
         return report
 

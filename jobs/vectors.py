@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from jobs.changes import Change
 from jobs.docket import Docket
+from jobs.edges import reach
 from jobs.rooms import Rooms, ShardTask
 from storage.parts import stage_vectors, staged_vectors
 from storage.records import Tally
@@ -47,6 +48,7 @@ def find_vectors(
         hashes = to_embed[start : start + task.embed_texts]
         with docket.stage("embed"):
             embedded = rooms.embedder.embed([texts[content_hash] for content_hash in hashes])
+        reach("embedded")
         for reasons in (embedded.refused, embedded.failed):
             refused |= {hashes[n]: why for n, why in reasons.items()}
         usable = [n for n, content_hash in enumerate(hashes) if content_hash not in refused]
@@ -59,6 +61,7 @@ def find_vectors(
                 folder = f"{task.folder}/vectors/{rooms.model_key}"
                 key = f"{folder}/{task.attempt:03d}-{fresh[0]}.parquet"
                 stage_vectors(rooms.ledger.objects, key, fresh, embedded.vectors[usable])
+            reach("staged")
         vectors |= {hashes[n]: embedded.vectors[n] for n in usable}
     embedded_once = sum(content_hash in vectors for content_hash in to_embed)
     written = sum(c.content_hash in vectors for change in changes for c in change.write)

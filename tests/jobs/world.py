@@ -95,7 +95,7 @@ class World:
         return [sys.executable, "-m", "jobs", command, "-c", str(self.config_file()), *rest]
 
     def environment(self, **more: str) -> dict[str, str]:
-        path = os.pathsep.join([str(PROJECT), str(PROJECT / "tests" / "jobs")])
+        path = os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")])
         return {**os.environ, "PYTHONPATH": path, **more}
 
     # What came of it
