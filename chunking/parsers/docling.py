@@ -11,7 +11,7 @@ from chunking.parsers.docling_lists import LISTS, docling_list
 from chunking.parsers.docling_tables import docling_table
 from chunking.parsers.docling_tree import Item, Tree
 from chunking.parsers.errors import ParseError
-from chunking.parsers.fields import mapping_of, mappings_of, number_of, text_of, whole_of
+from chunking.parsers.fields import mapping_of, mappings_of, name_of, number_of, text_of, whole_of
 from chunking.parsers.images import link_of
 from chunking.parsers.source import decode_json, require_document_id, told
 from chunking.text import clean_text
@@ -104,7 +104,8 @@ class _Reader:
         self._include_footnotes = include_footnotes
         self._owned_captions = self._tree.all_captions()
         self._has_title = any(
-            item.get("label") == "title" and item.get("content_layer", "body") not in skipped
+            name_of(item.get("label")) == "title"
+            and name_of(item.get("content_layer")) not in skipped
             for item in mappings_of(root.get("texts"))
         )
         mimetype = text_of(mapping_of(root.get("origin")).get("mimetype"), tally)
@@ -146,7 +147,7 @@ class _Reader:
         items: list[str] = []
         for reference in references:
             item = self._tree.look_up(reference)
-            if item is not None and item.get("label") == "list_item":
+            if item is not None and name_of(item.get("label")) == "list_item":
                 items.append(reference)
                 continue
             if items:
@@ -158,7 +159,7 @@ class _Reader:
 
     def _read(self, item: Item, part: _Part) -> list[str]:
         """Read one item, and give back the children that are still to be read."""
-        label = item.get("label")
+        label = name_of(item.get("label"))
         children = self._tree.children(item)
         if self._is_skipped(item):
             return []
@@ -177,10 +178,10 @@ class _Reader:
 
     def _is_skipped(self, item: Item) -> bool:
         """Whether an item is noise, or not wanted; what has words is counted."""
-        label, layer = item.get("label"), item.get("content_layer", "body")
+        label, layer = name_of(item.get("label")), name_of(item.get("content_layer"))
         if label in _RUNNING_HEADS:
             reason = _RUNNING_HEADS[label]
-        elif isinstance(layer, str) and layer in self._skipped_layers and "text" in item:
+        elif layer in self._skipped_layers and "text" in item:
             if label == "title" and not self.page_title:
                 self.page_title = self._tree.words(item)
             reason = "speaker notes skipped" if layer == "notes" else f"{layer} skipped"
@@ -192,7 +193,7 @@ class _Reader:
         return True
 
     def _text(self, item: Item, part: _Part) -> None:
-        label = item.get("label")
+        label = name_of(item.get("label"))
         words = self._tree.words(item)
         if label in {"title", "section_header"}:
             self._heading(item, words or self._tree.inline_words(item), part)
@@ -214,7 +215,7 @@ class _Reader:
             if track is not None and number_of(track.get("start_time")) is not None:
                 self._turn(words, track)
             else:
-                self._add("paragraph", _BOXES.get(str(label), "") + words, [item], part)
+                self._add("paragraph", _BOXES.get(label, "") + words, [item], part)
         else:  # empty texts are normal in Word files, groups have none, forms have cells
             cells = mappings_of(mapping_of(item.get("graph")).get("cells"))
             lines = list(filter(None, map(self._tree.words, cells)))
@@ -228,7 +229,7 @@ class _Reader:
             self._tally["empty headings skipped"] += 1
             return
         level = 1
-        if item.get("label") == "section_header":
+        if name_of(item.get("label")) == "section_header":
             level = max(whole_of(item.get("level")) or 1, 1) + self._has_title
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
@@ -264,7 +265,7 @@ class _Reader:
         caption = self._caption(item)
         children = [c for c in self._tree.children(item) if c not in self._owned_captions]
         inside = [inner for c in children if (inner := self._tree.look_up(c)) is not None]
-        is_page = any(inner.get("label") in _STRUCTURE for inner in inside)
+        is_page = any(name_of(inner.get("label")) in _STRUCTURE for inner in inside)
         words = _descriptions(item, self._tally)
         if not is_page:
             labels = self._tree.below({"children": [{"$ref": child} for child in children]})
@@ -326,9 +327,13 @@ class _Reader:
 def _part_of(item: Item, part: _Part) -> _Part:
     """The slide or sheet that begins with this group, else that around it."""
     name = item.get("name")
-    if isinstance(name, str) and item.get("label") == "chapter" and (slide := _SLIDE.match(name)):
+    if (
+        isinstance(name, str)
+        and name_of(item.get("label")) == "chapter"
+        and (slide := _SLIDE.match(name))
+    ):
         return _Part(slide=int(slide[1]) + 1)
-    if isinstance(name, str) and item.get("label") == "sheet":
+    if isinstance(name, str) and name_of(item.get("label")) == "sheet":
         return _Part(sheet=clean_text(name).removeprefix("sheet: "))
     return part
 

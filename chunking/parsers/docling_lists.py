@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chunking.parsers.docling_tree import Item, Tree
-from chunking.parsers.fields import text_of
+from chunking.parsers.fields import name_of, text_of
 
 LISTS = frozenset({"list", "ordered_list"})
 _MAX_INDENTATION = 40
@@ -47,7 +47,7 @@ def docling_list(
         item = tree.meet(entry.reference)
         if item is None or is_skipped(item):
             continue
-        label, children, inner = item.get("label"), tree.children(item), entry.indentation
+        label, children, inner = name_of(item.get("label")), tree.children(item), entry.indentation
         margin = " " * min(inner, _MAX_INDENTATION)
         numbers = entry.numbers
         if label in LISTS:

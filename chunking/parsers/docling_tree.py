@@ -6,7 +6,15 @@ from typing import Any
 
 from chunking.model import Box
 from chunking.parsers.boxes import enclosing_box, top_left_box
-from chunking.parsers.fields import list_of, mapping_of, mappings_of, number_of, text_of, whole_of
+from chunking.parsers.fields import (
+    list_of,
+    mapping_of,
+    mappings_of,
+    name_of,
+    number_of,
+    text_of,
+    whole_of,
+)
 from chunking.parsers.runs import join_runs
 
 Item = dict[str, Any]
@@ -77,7 +85,7 @@ class Tree:
         runs: list[str] = []
         for item in self.below(group):
             words = self.words(item)
-            label = item.get("label")
+            label = name_of(item.get("label"))
             if words and label == "code":
                 words = f"`{' '.join(words.split())}`"
             elif words and label == "formula":

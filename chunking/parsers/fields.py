@@ -4,18 +4,24 @@ import math
 from collections import Counter
 from typing import Any
 
+from chunking.parsers.images import without_data_uris
 from chunking.text import clean_counted, is_blank
 
 
 def text_of(value: object, tally: Counter[str]) -> str:
-    """A string, cleaned, or a number in words; "" for anything else and for what nobody can see."""
+    """A string without base64, cleaned, or a number; "" for all else and for what is invisible."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
         return ""
-    text, removed = clean_counted(value)
+    text, removed = clean_counted(without_data_uris(value))
     tally.update({f"{what} removed": count for what, count in removed.items()})
     return "" if is_blank(text) else text
+
+
+def name_of(value: object) -> str:
+    """A label or type, as it is; "" for what is no string."""
+    return value if isinstance(value, str) else ""
 
 
 def mapping_of(value: object) -> dict[str, Any]:

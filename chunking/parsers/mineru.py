@@ -3,14 +3,15 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from chunking.model import Block, BlockKind, Box, Document
 from chunking.parsers.boxes import top_left_box
 from chunking.parsers.errors import ParseError
-from chunking.parsers.fields import list_of, number_of, text_of, whole_of
+from chunking.parsers.fields import list_of, name_of, number_of, text_of, whole_of
 from chunking.parsers.html import has_table, html_tables
-from chunking.parsers.images import link_of, without_data_uris
+from chunking.parsers.images import link_of
 from chunking.parsers.mineru_v2 import flattened, is_paged
 from chunking.parsers.source import decode_json, require_document_id, told
 from chunking.text import clean_text
@@ -87,7 +88,7 @@ class _Reader:
         self._lists: list[dict[str, Any]] = []
 
     def read(self, item: dict[str, Any]) -> None:
-        kind = item.get("type")
+        kind = name_of(item.get("type"))
         if kind in _NOISE or (kind == "page_footnote" and not self._include_footnotes):
             self._tally[f"{kind} skipped"] += 1
             return
@@ -104,7 +105,7 @@ class _Reader:
         elif kind == "code":
             self._read_code(item)
         elif kind in _PICTURES:
-            self._read_picture(item, str(kind))
+            self._read_picture(item, kind)
         elif kind in _EQUATIONS:
             self._read_equation(item)
         else:
@@ -196,10 +197,7 @@ class _Reader:
         self._add("list", "\n".join(lines), lists[0])
 
     def _items_of(self, item: dict[str, Any]) -> list[str]:
-        texts = [
-            without_data_uris(text_of(entry, self._tally))
-            for entry in list_of(item.get("list_items"))
-        ]
+        texts = [text_of(entry, self._tally) for entry in list_of(item.get("list_items"))]
         return [text.strip().replace("\n", "\n  ") for text in texts if text.strip()]
 
     def _captions(self, item: dict[str, Any], key: str) -> list[str]:
@@ -215,7 +213,7 @@ class _Reader:
         return [note for key in keys for note in self._captions(item, key)]
 
     def _text(self, item: dict[str, Any], key: str) -> str:
-        return without_data_uris(text_of(item.get(key), self._tally)).strip()
+        return text_of(item.get(key), self._tally).strip()
 
     def _add(self, kind: BlockKind, text: str, item: dict[str, Any], **fields: Any) -> None:
         text = text or fields.pop("caption", None) or ""  # a caption alone is what there is to say
@@ -238,7 +236,8 @@ def _without_page_numbers(
     elements: list[dict[str, Any]], tally: Counter[str]
 ) -> Iterator[dict[str, Any]]:
     """Leave out the number that ends a page of a PDF, where MinerU took it for text."""
-    for item, following in zip(elements, [*elements[1:], {}], strict=True):
+    nothing: dict[str, Any] = {}
+    for item, following in zip_longest(elements, elements[1:], fillvalue=nothing):
         ends_page = following.get("page_idx") != item.get("page_idx")
         is_number = item.get("type") == "text" and _PAGE_NUMBER.fullmatch(str(item.get("text")))
         if ends_page and is_number and "bbox" in item and "text_level" not in item:

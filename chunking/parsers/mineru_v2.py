@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from chunking.parsers.fields import list_of, mapping_of, mappings_of
+from chunking.parsers.fields import list_of, mapping_of, mappings_of, name_of
 
 _FLAT_NAMES = {
     "title": "text",
@@ -37,9 +37,9 @@ def flattened(pages: list[Any]) -> Iterator[Any]:
 def _flat(item: Any, page_index: Any) -> Any:
     if not isinstance(item, dict):
         return item
-    kind = item.get("type")
+    kind = name_of(item.get("type"))
     content = item.get("content")
-    flat = {"type": _FLAT_NAMES.get(str(kind), kind), "page_idx": page_index}
+    flat = {"type": _FLAT_NAMES.get(kind, kind), "page_idx": page_index}
     if "bbox" in item:
         flat["bbox"] = item["bbox"]
     if not isinstance(content, dict):
@@ -50,7 +50,7 @@ def _flat(item: Any, page_index: Any) -> Any:
     if kind == "algorithm":
         flat["sub_type"] = "algorithm"
     for name, value in content.items():
-        _put(flat, str(kind), name, value)
+        _put(flat, kind, name, value)
     return flat
 
 

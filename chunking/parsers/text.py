@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 from chunking.model import Block
+from chunking.parsers.images import without_data_uris
 from chunking.text import clean_text, is_blank
 
 # A line is blank with nothing or white space in it; only LF, CRLF and CR end one.
@@ -16,7 +17,7 @@ def text_blocks(text: str, tally: Counter[str]) -> list[Block]:
     start = 0
     for end, following in [*(m.span() for m in _BETWEEN.finditer(text)), (len(text), 0)]:
         piece = text[start:end]
-        stripped = clean_text(piece).strip("\n")
+        stripped = without_data_uris(clean_text(piece)).strip("\n")
         if not is_blank(stripped):
             offset = piece.find(stripped)
             blocks.append(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chunking.model import Block
+from chunking.parsers.images import without_data_uris
 from chunking.text import clean_text, is_blank
 
 STAMP = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:[.,](\d{1,3}))?"
@@ -50,7 +51,8 @@ def transcript_blocks(text: str, tally: Counter[str]) -> list[Block]:
     """
     blocks: list[Block] = []
     for turn in _turns(text):
-        words = clean_text("\n".join(line.strip() for line, _ in turn.lines)).strip()
+        lines = "\n".join(line.strip() for line, _ in turn.lines)
+        words = without_data_uris(clean_text(lines)).strip()
         if is_blank(words):
             tally["empty blocks skipped"] += 1
             continue

@@ -8,9 +8,9 @@ from typing import Any
 from chunking.model import Block, BlockKind, Box, Document
 from chunking.parsers.boxes import top_left_box
 from chunking.parsers.errors import ParseError
-from chunking.parsers.fields import list_of, mapping_of, number_of, text_of, whole_of
+from chunking.parsers.fields import list_of, mapping_of, name_of, number_of, text_of, whole_of
 from chunking.parsers.html import HtmlTable, has_table, html_tables
-from chunking.parsers.images import link_of, without_data_uris
+from chunking.parsers.images import link_of
 from chunking.parsers.source import decode_json, require_document_id, told
 from chunking.parsers.unstructured_parts import NOISE, Element, opened
 from chunking.text import clean_text
@@ -91,7 +91,7 @@ class _Reader:
         return self._blocks
 
     def read(self, element: Element) -> None:
-        kind = element.get("type")
+        kind = name_of(element.get("type"))
         if kind in NOISE and not self._include_furniture:
             if kind != "PageBreak":
                 self._tally[f"{kind} skipped"] += 1
@@ -114,7 +114,7 @@ class _Reader:
             self._read_words(element)
 
     def _read_words(self, element: Element) -> None:
-        kind, text = element.get("type"), self._text(element)
+        kind, text = name_of(element.get("type")), self._text(element)
         if kind == "Title":
             self._read_title(element, " ".join(text.split()))
         elif kind == "CodeSnippet":
@@ -144,7 +144,7 @@ class _Reader:
             self._add("table", text, element, caption=self._caption_text())
             return
         words = _letters("".join(table.caption + table.text for table in tables))
-        is_composite = element.get("type") not in _TABLES
+        is_composite = name_of(element.get("type")) not in _TABLES
         around = _PARAGRAPH_GAP.split(text) if is_composite else []
         for paragraph in around:
             if _letters(paragraph) not in words:
@@ -226,15 +226,14 @@ class _Reader:
         )
 
     def _text(self, element: Element) -> str:
-        return without_data_uris(text_of(element.get("text"), self._tally)).strip("\n")
+        return text_of(element.get("text"), self._tally).strip("\n")
 
     def _html(self, element: Element) -> str:
         return text_of(mapping_of(element.get("metadata")).get("text_as_html"), self._tally)
 
 
 def _style(element: Element) -> str:
-    style = mapping_of(element.get("metadata")).get("style_name")
-    return style if isinstance(style, str) else ""
+    return name_of(mapping_of(element.get("metadata")).get("style_name"))
 
 
 def _place(element: Element) -> tuple[int | None, str | None]:
@@ -264,7 +263,8 @@ def _box(metadata: dict[str, Any]) -> Box | None:
         max(xs),
         min(ys),
         page_size=(width, height) if width and height else None,
-        from_bottom=coordinates.get("system") in {"PointSpace", "RelativeCoordinateSystem"},
+        from_bottom=name_of(coordinates.get("system"))
+        in {"PointSpace", "RelativeCoordinateSystem"},
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from chunking.parsers.errors import ParseError
-from chunking.parsers.fields import mapping_of, mappings_of
+from chunking.parsers.fields import mapping_of, mappings_of, name_of
 
 Element = dict[str, Any]
 
@@ -33,7 +33,7 @@ def opened(elements: list[Element], document_id: str, tally: Counter[str]) -> It
     for index, element in enumerate(elements):
         metadata = mapping_of(element.get("metadata"))
         packed = metadata.get("orig_elements")
-        if element.get("type") not in _CHUNKS or not isinstance(packed, str):
+        if name_of(element.get("type")) not in _CHUNKS or not isinstance(packed, str):
             before = []
             yield element
             continue
@@ -48,7 +48,7 @@ def opened(elements: list[Element], document_id: str, tally: Counter[str]) -> It
         originals = _decode(raw)
         if not originals:
             tally["unreadable orig_elements skipped"] += 1
-        if all(original.get("type") in NOISE for original in originals):
+        if all(name_of(original.get("type")) in NOISE for original in originals):
             yield element
         else:
             is_continued = metadata.get("is_continuation") is True

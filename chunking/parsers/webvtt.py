@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from chunking.model import Block
+from chunking.parsers.images import without_data_uris
 from chunking.parsers.runs import join_runs
 from chunking.parsers.transcripts import STAMP, seconds
 from chunking.text import clean_text, is_blank
@@ -57,7 +58,7 @@ def _voices(payload: str) -> Iterator[tuple[str | None, str]]:
     pieces = [None, *_VOICE.split(payload)]
     for speaker, words in zip(pieces[::2], pieces[1::2], strict=True):
         lines = (html.unescape(_TAG.sub("", line)).strip() for line in (words or "").split("\n"))
-        text = clean_text(join_runs(lines))
+        text = without_data_uris(clean_text(join_runs(lines))).strip()
         if not is_blank(text):
             name = clean_text(html.unescape(speaker or "")).strip()
             yield name or None, text
