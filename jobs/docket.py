@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -40,11 +40,22 @@ class Arrival:
 class Docket:
     """Collects outcomes while a shard walks; every arrival is entered exactly once."""
 
-    def __init__(self, object_key: str, note: Note = lambda _: None) -> None:
+    def __init__(
+        self, object_key: str, note: Note = lambda _: None, begun: Collection[str] = ()
+    ) -> None:
+        """Start empty.
+
+        Args:
+            object_key: What is being walked.
+            note: Hears of the work, window by window.
+            begun: Documents that an earlier attempt of this run may have written: when their
+                rows are found in place, it is this run that stored them.
+        """
         self.dead: list[DeadLetter] = []
         self.contested: list[ContestedRow] = []
         self._object_key = object_key
         self._note = note
+        self._begun = begun
         self._told = Tally()
         self._since = Tally()
         self._writer = RecordWriter()
@@ -62,7 +73,8 @@ class Docket:
 
     def same_rows(self, arrival: Arrival, chunks: Sequence[Chunk]) -> None:
         """It was chunked, and the collection had exactly these rows already."""
-        self._chunked(arrival, "unchanged" if chunks else "empty", chunks)
+        fate: DocumentFate = "stored" if arrival.document_id in self._begun else "unchanged"
+        self._chunked(arrival, fate if chunks else "empty", chunks)
 
     def same_document(self, arrival: Arrival, known: DocumentRecord) -> None:
         """Its hash is the recorded one; it was not even chunked."""

@@ -19,7 +19,7 @@ from jobs.rooms import Rooms, ShardTask
 from jobs.vectors import Sourced, find_vectors
 from jobs.windows import read_windows
 from storage.errors import Fate, RowRefusedError, StorageError
-from storage.parts import drop_staged, write_intent
+from storage.parts import drop_staged, read_intents, write_intent
 from storage.records import Part, ShardResult, Tally
 from storage.rows import check_row
 
@@ -35,7 +35,8 @@ def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> 
             is in the result.
     """
     begun = time.monotonic()
-    docket = Docket(task.shard.object_key, note)
+    begun_with = read_intents(rooms.ledger.objects, [task.folder]) if task.attempt > 1 else ()
+    docket = Docket(task.shard.object_key, note, begun_with)
     task.fence.check(rooms.ledger.objects)
     rooms.ledger.claim(task.folder, task.attempt, task.fence.epoch)
     reach("claimed")
