@@ -1,1 +1,18 @@
 """Pure: a Document in, Chunks out. No network, no Ray, no clock."""
+
+from chunking.model import Block, Chunk, Document
+from chunking.protocols import Chunker
+from chunking.sections import headings_without_text
+from chunking.strategies import make_chunker
+from chunking.structure import StructureAwareChunker, StructureAwareMarkdownChunker
+
+__all__ = [
+    "Block",
+    "Chunk",
+    "Chunker",
+    "Document",
+    "StructureAwareChunker",
+    "StructureAwareMarkdownChunker",
+    "headings_without_text",
+    "make_chunker",
+]

@@ -1,0 +1,165 @@
+"""From bodies to chunks: the last step of every strategy."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from chunking.budget import TokenCounter
+from chunking.ids import chunk_id, content_hash, payload_hash
+from chunking.model import BLOCK_KINDS, Block, Box, Chunk, Document
+from chunking.text import clean_text
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What a strategy decides about one chunk; the rest follows from it."""
+
+    body: str
+    prefix: str = ""
+    """Stands before the body, line break included."""
+    heading_path: tuple[str, ...]
+    part: int = 1
+    is_cut: bool = False
+    """Whether its section has more than this one part."""
+    blocks: Sequence[Block]
+    """What the body is made of, in order; not empty."""
+    char_start: int | None = None
+    """Where the body would begin in the document's source. Claimed only if it stands there."""
+    parent_id: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Of this chunk, over the document's own."""
+
+
+def assemble(
+    document: Document,
+    pieces: Iterable[Piece],
+    *,
+    strategy: str,
+    counter: TokenCounter,
+    max_tokens: int,
+) -> list[Chunk]:
+    """Number the pieces, count, name and hash them.
+
+    `payload_hash` covers every field of the row but itself, `content`, vectors and provenance:
+    `content_hash` stands for `content`. It is taken over the hash of what all chunks of the
+    document share and the fields that are the chunk's own.
+
+    Raises:
+        ValueError: The document's id is empty or cannot be stored; ids are never altered.
+        RuntimeError: A piece is over the budget; every strategy must make this unreachable.
+    """
+    document_id = _storable(document.document_id)
+    shared: dict[str, Any] = {
+        "document_id": document_id,
+        "source": clean_text(document.source),
+        "file_title": clean_text(document.file_title),
+        "item_name": clean_text(document.item_name),
+        "strategy": strategy,
+    }
+    metadata = _clean(document.metadata)
+    shared_hash = payload_hash({**shared, "metadata": metadata})
+    source = document.markdown if document.markdown is not None else document.text or ""
+    chunks: list[Chunk] = []
+    for index, piece in enumerate(pieces):
+        content = piece.prefix + piece.body
+        tokens = counter.count(content)
+        if tokens > max_tokens:
+            raise RuntimeError(
+                f"Chunker produced content above configured token budget: {tokens} > {max_tokens} "
+                f"in chunk {index} of {document_id!r}."
+            )
+        own: dict[str, Any] = {
+            **_titles(piece, shared["file_title"]),
+            **_place(piece.blocks),
+            **_offsets(piece, source),
+            "heading_path": piece.heading_path,
+            "chunk_index": index,
+            "token_count": tokens,
+            "content_hash": content_hash(content),
+            "parent_id": piece.parent_id,
+        }
+        extra = _clean(piece.metadata)
+        chunks.append(
+            Chunk(
+                **shared,
+                **own,
+                chunk_id=chunk_id(document_id, index, content),
+                content=content,
+                metadata={**metadata, **extra} if extra else metadata,
+                payload_hash=payload_hash({**own, "metadata": extra, "document": shared_hash}),
+            )
+        )
+    return chunks
+
+
+def _storable(document_id: str) -> str:
+    if not document_id or _UNSTORABLE.search(document_id):
+        raise ValueError(
+            f"document_id={document_id!r} is empty or cannot be stored (NUL, half of a surrogate "
+            f"pair); ids are never altered, so give the document another one."
+        )
+    return document_id
+
+
+def _titles(piece: Piece, file_title: str) -> dict[str, Any]:
+    heading = piece.heading_path[-1] if piece.heading_path else file_title
+    return {
+        "parent_title": heading,
+        "title": f"{heading}-{piece.part}" if piece.is_cut else heading,
+        "part": piece.part,
+    }
+
+
+def _place(blocks: Sequence[Block]) -> dict[str, Any]:
+    """Where the blocks come from, with stand-ins for what is not known."""
+    first = blocks[0]
+    kinds = {block.kind for block in blocks}
+    speakers = dict.fromkeys(clean_text(block.speaker) for block in blocks if block.speaker)
+    starts = [at for block in blocks if _is_finite(at := block.ts_start)]
+    ends = [at for block in blocks if _is_finite(at := block.ts_end)]
+    return {
+        "kind": first.kind if len(kinds) == 1 and first.kind in BLOCK_KINDS else "paragraph",
+        "page": first.page or 0,
+        "sheet": clean_text(first.sheet or ""),
+        "slide": first.slide or 0,
+        "cell_range": clean_text(first.cell_range or ""),
+        "bbox": _union(block.bbox for block in blocks),
+        "speaker": ", ".join(speakers),
+        "ts_start": min(starts, default=-1.0),
+        "ts_end": max(ends, default=-1.0),
+    }
+
+
+def _union(boxes: Iterable[Box | None]) -> dict[str, float]:
+    """The smallest box around all of them; those that are no boxes do not count."""
+    known = [box for box in boxes if box and len(box) == 4 and all(map(_is_finite, box))]
+    if not known:
+        return {}
+    x0, y0, x1, y1 = zip(*known, strict=True)
+    return {"x0": min(x0), "y0": min(y0), "x1": max(x1), "y1": max(y1)}
+
+
+def _is_finite(number: float | None) -> TypeGuard[float]:
+    return number is not None and math.isfinite(number)
+
+
+def _offsets(piece: Piece, source: str) -> dict[str, int]:
+    start = piece.char_start
+    if start is None or start < 0 or not source.startswith(piece.body, start):
+        return {"char_start": -1, "char_end": -1}
+    return {"char_start": start, "char_end": start + len(piece.body)}
+
+
+def _clean(value: Any) -> Any:
+    """Metadata as it can be stored: every string in it cleaned, keys too."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, Mapping):
+        return {clean_text(str(key)): _clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

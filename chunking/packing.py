@@ -1,0 +1,48 @@
+"""Greedy packing of whole units under a budget, and the overlap between two packs."""
+
+from collections.abc import Callable, Sequence
+
+Fits = Callable[[int, int], bool]
+"""Whether the units from the first to the one before the last fit when they stand together."""
+
+_SLACK = 4
+"""Tokens by which a sum of sizes may lie above the size of the whole: near the limit, ask."""
+
+
+def fill(sizes: Sequence[int], first: int, limit: int, fits: Fits) -> int:
+    """Take units from `first` on while they fit; at least one, which is known to fit.
+
+    Sizes need not add up exactly: they say how far to go, `fits` has the last word.
+
+    Returns:
+        One past the last unit taken.
+    """
+    used = sizes[first]
+    last = first + 1
+    while last < len(sizes):
+        over = used + sizes[last] - limit
+        if over > _SLACK or (over > 0 and not fits(first, last + 1)):
+            break
+        used += sizes[last]
+        last += 1
+    while last > first + 1 and not fits(first, last):
+        last -= 1
+    return last
+
+
+def carry_over(
+    sizes: Sequence[int], first: int, last: int, *, overlap: int, limit: int, fits: Fits
+) -> int:
+    """Where the next pack begins when units `first` to `last` - 1 were one and `last` follows.
+
+    It repeats the last few whole units up to `overlap` tokens, never all of them. Where they leave
+    no room for the new unit they give way, the earliest first.
+    """
+    start, carried = last, 0
+    while start > first + 1 and carried + sizes[start - 1] <= overlap:
+        start -= 1
+        carried += sizes[start]
+    while start < last and (carried + sizes[last] > limit + _SLACK or not fits(start, last + 1)):
+        carried -= sizes[start]
+        start += 1
+    return start

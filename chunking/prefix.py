@@ -1,0 +1,24 @@
+"""The line before each body that tells where in the document it stands."""
+
+from collections.abc import Sequence
+
+from chunking.budget import LONGEST_TOKEN, Room, TokenCounter
+from chunking.windows import windows
+
+
+def heading_line(label: str, path: Sequence[str]) -> str:
+    """`章节：A > B`; "" where there is no heading."""
+    return label + " > ".join(path) if path else ""
+
+
+def room_under(heading: str, counter: TokenCounter, max_tokens: int) -> Room:
+    """Room for bodies under `heading`, which is cut at a whole character when it is too long.
+
+    It gets at most max(16, a quarter of the budget) tokens, and never more than half of it.
+    """
+    share = min(max(16, max_tokens // 4), max_tokens // 2)
+    if len(heading) > LONGEST_TOKEN * share or counter.count(heading) > share:
+        pieces = windows(heading, counter, share, lambda text: counter.count(text) <= share)
+        heading = next(pieces).rstrip()
+    prefix = heading + "\n" if heading else ""
+    return Room(counter, max_tokens, prefix, max_tokens - counter.count(prefix))

@@ -1,0 +1,170 @@
+"""Stage 2, prose: whole paragraphs and list items, then whole sentences, then windows."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from chunking.atoms import Atom, atoms, fence_lines
+from chunking.budget import Room
+from chunking.code import split_code
+from chunking.packing import carry_over, fill
+from chunking.running import running_spans
+from chunking.sections import Part
+from chunking.sentences import SentenceSplitter
+from chunking.tables import read_table, split_table
+from chunking.text import is_blank
+
+_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
+_MIN_WINDOW = 8
+"""Tokens under which an overlap between two windows is not worth its pieces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A stretch of the section's text that is packed whole."""
+
+    start: int
+    end: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A body, with the parts of the section that it is made of."""
+
+    text: str
+    parts: Sequence[Part]
+    start: int | None
+    """Where it begins in the text of the first of them, when it is a verbatim piece."""
+
+
+def split_prose(
+    parts: Sequence[Part], room: Room, overlap: int, split: SentenceSplitter
+) -> Iterator[Passage]:
+    """Cut a section of prose into passages that fit.
+
+    Whole units are packed while they fit; the next passage repeats the last few of them, up to
+    `overlap` tokens. A fence or a table inside a list is cut by its own rule, where it must be.
+    """
+    text = "\n\n".join([part.text for part in parts])
+    if room.fits(text):
+        yield Passage(text, parts, 0)
+        return
+    starts = _starts(parts)
+    for run in _runs(text, parts, starts, room, overlap, split):
+        if isinstance(run, Passage):
+            yield run
+            continue
+        for start, end in _pack(text, run, room, overlap):
+            first = bisect_right(starts, start) - 1
+            last = bisect_right(starts, end - 1)
+            yield Passage(text[start:end], parts[first:last], start - starts[first])
+
+
+def _starts(parts: Sequence[Part]) -> list[int]:
+    starts, position = [], 0
+    for part in parts:
+        starts.append(position)
+        position += len(part.text) + 2
+    return starts
+
+
+def _runs(
+    text: str,
+    parts: Sequence[Part],
+    starts: Sequence[int],
+    room: Room,
+    overlap: int,
+    split: SentenceSplitter,
+) -> Iterator[list[Unit] | Passage]:
+    """Units to be packed together, and between them passages that are cut already."""
+    units: list[Unit] = []
+    for part, start in zip(parts, starts, strict=True):
+        end = start + len(part.text)
+        if room.fits(part.text):
+            units.append(_unit(text, start, min(end + 2, len(text)), room))
+            continue
+        for group in _groups(part, room):
+            first, last = start + group[0].start, start + group[-1].end
+            body = text[first:last]
+            if room.fits(body.rstrip()):
+                units.append(_unit(text, first, last, room))
+            elif group[0].kind == "text":
+                window = overlap if overlap >= _MIN_WINDOW else room.tokens
+                units += [
+                    _unit(text, first + a, first + b, room)
+                    for a, b in running_spans(body, room, split, window_tokens=window)
+                ]
+            else:
+                yield units
+                units = []
+                for piece in _split_atom(body, group[0], room, split):
+                    yield Passage(piece, (part,), None)
+    yield units
+
+
+def _unit(text: str, start: int, end: int, room: Room) -> Unit:
+    return Unit(start, end, room.counter.count(text[start:end]))
+
+
+def _groups(part: Part, room: Room) -> Iterator[list[Atom]]:
+    """Cut a part at its list items, outermost first, only as deep as it must be."""
+    stack = [list(atoms(part.text))]
+    while stack:
+        group = stack.pop()
+        if len(group) == 1 or room.fits(part.text[group[0].start : group[-1].end].rstrip()):
+            yield group
+        else:
+            stack.extend(reversed(_subgroups(group)))
+
+
+def _subgroups(group: list[Atom]) -> list[list[Atom]]:
+    indents = [atom.indent for atom in group if atom.is_item]
+    if not indents:
+        return [[atom] for atom in group]
+    outermost = min(indents) + 1
+    heads = [at for at, atom in enumerate(group) if atom.is_item and atom.indent <= outermost]
+    if heads == [0]:
+        return [group[:1], group[1:]]
+    cuts = sorted({0, *heads, len(group)})
+    return [group[a:b] for a, b in pairwise(cuts)]
+
+
+def _split_atom(body: str, atom: Atom, room: Room, split: SentenceSplitter) -> Iterator[str]:
+    if atom.kind == "table":
+        yield from split_table(read_table(body), room, split)
+    else:
+        opening, code, closing = fence_lines(body)
+        yield from split_code(code, opening, closing, room)
+
+
+def _pack(text: str, units: Sequence[Unit], room: Room, overlap: int) -> Iterator[tuple[int, int]]:
+    """Greedy packs of units as (start, end) of their text, blank margins taken off."""
+
+    def fits(first: int, last: int) -> bool:
+        start, end = _trim(text, units[first].start, units[last - 1].end)
+        return room.fits(text[start:end])
+
+    sizes = [unit.tokens for unit in units]
+    first = 0
+    while first < len(units):
+        last = fill(sizes, first, room.tokens, fits)
+        start, end = _trim(text, units[first].start, units[last - 1].end)
+        if not is_blank(text[start:end]):
+            yield start, end
+        if last == len(units):
+            return
+        first = carry_over(sizes, first, last, overlap=overlap, limit=room.tokens, fits=fits)
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """Take off blank lines before and blanks behind; a line's own indentation stays."""
+    piece = text[start:end]
+    end -= len(piece) - len(piece.rstrip())
+    match = _BLANK_LINES.match(piece)
+    start += match.end() if match else 0
+    if start > 0 and text[start - 1] != "\n":
+        start += len(text[start:end]) - len(text[start:end].lstrip())
+    return min(start, end), end

@@ -1,0 +1,154 @@
+"""Stage 1: blocks are gathered while heading, place and splitting rule stay the same."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from chunking.atoms import close_fences
+from chunking.model import Block, Document
+from chunking.text import clean_text, is_blank
+
+Rule = Literal["prose", "table", "code", "image"]
+ATOMIC: dict[str, Rule] = {"table": "table", "code": "code", "image": "image"}
+"""Kinds that are sections of their own; all others, unknown ones too, are prose."""
+
+_Heading = tuple[int, str, int]
+"""Level, name, and index of the block."""
+_UNKNOWN = -1
+"""Index of a heading that is only known from another's path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One block as it stands in the body of its section."""
+
+    block: Block
+    text: str
+    offset: int
+    """Where `text` begins in the block's own text; negative with words in front of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Blocks under one heading, at one place, that are split by one rule."""
+
+    heading_path: tuple[str, ...]
+    rule: Rule
+    parts: tuple[Part, ...]
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        return _place(self.parts[0].block)
+
+
+def gather_sections(blocks: Sequence[Block]) -> Iterator[Section]:
+    """Gather the blocks of one document. Blank ones are left out, headings end a section.
+
+    Never joined: what differs in page, sheet, slide, cell range or heading path. A table, a code
+    block or a picture is a section of its own.
+    """
+    parts: list[Part] = []
+    here: tuple[tuple[str, ...], tuple[object, ...]] = ((), ())
+    for block, path, _ in _with_paths(blocks):
+        part = None if path is None else _part(block)
+        if path is not None and part is None:
+            continue
+        rule = ATOMIC.get(block.kind, "prose")
+        there = (path or (), _place(block))
+        if parts and (part is None or rule != "prose" or there != here):
+            yield Section(here[0], "prose", tuple(parts))
+            parts = []
+        if part and rule != "prose":
+            yield Section(there[0], rule, (part,))
+        elif part:
+            parts.append(part)
+            here = there
+    if parts:
+        yield Section(here[0], "prose", tuple(parts))
+
+
+def headings_without_text(document: Document) -> list[str]:
+    """Headings with nothing below them, in order: they are in no chunk and in no heading path.
+
+    A heading whose subheadings have text is in their paths, so it is not among them. A document of
+    headings only gives no chunk, and all its headings here. The blocks must be there.
+    """
+    empty: dict[int, str] = {}
+    for index, (block, path, above) in enumerate(_with_paths(document.blocks or ())):
+        if path is None:
+            if name := _heading(block.text):
+                empty[index] = name
+        elif not is_blank(block.text):
+            for _, name, at in above:
+                if name in path:
+                    empty.pop(at, None)
+    return list(empty.values())
+
+
+def _with_paths(
+    blocks: Sequence[Block],
+) -> Iterator[tuple[Block, tuple[str, ...] | None, list[_Heading]]]:
+    """Each block with its heading path (None for a heading), and the headings open above it."""
+    above: list[_Heading] = []
+    path: tuple[str, ...] = ()
+    for index, block in enumerate(blocks):
+        if block.kind == "heading":
+            if name := _heading(block.text):
+                above = _enter(above, block, name, index)
+                path = tuple([open_name for _, open_name, _ in above])
+            yield block, None, above
+        elif block.heading_path is None:
+            yield block, path, above
+        else:
+            yield block, _names(block.heading_path), above
+
+
+def _enter(above: list[_Heading], block: Block, name: str, index: int) -> list[_Heading]:
+    """The headings that are open below this one. One of the same or a deeper level is closed."""
+    if block.heading_path is None:
+        level = max(block.level or 1, 1)
+        return [*(heading for heading in above if heading[0] < level), (level, name, index)]
+    own = _names(block.heading_path)
+    if own and own[-1] == name:
+        own = own[:-1]
+    same = [heading[1] == outer for heading, outer in zip(above, own, strict=False)]
+    known = [at for _, _, at in above][: (*same, False).index(False)]
+    places = known + [_UNKNOWN] * (len(own) - len(known))
+    return [*zip(range(1, len(own) + 1), own, places, strict=True), (len(own) + 1, name, index)]
+
+
+def _names(path: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for title in path if (name := _heading(title)))
+
+
+def _heading(text: str) -> str:
+    """A heading on one line; "" where nobody would see it."""
+    name = " ".join(clean_text(text).split("\n")).strip()
+    return "" if is_blank(name) else name
+
+
+def _place(block: Block) -> tuple[object, ...]:
+    return block.page, block.sheet, block.slide, block.cell_range
+
+
+def _part(block: Block) -> Part | None:
+    """The block as it will stand in a body; None when there is nothing to see.
+
+    Tables and code keep their caption apart, since it may have to give way.
+    """
+    text = clean_text(block.text)
+    caption = clean_text(block.caption or "").strip()
+    if is_blank(text) and is_blank(caption):
+        return None
+    if block.kind == "code":
+        return Part(block, text.removesuffix("\n"), 0)
+    body = text.lstrip("\n").rstrip()
+    offset = text.find(body)
+    if block.kind == "table":
+        return Part(block, body, offset)
+    before = ""
+    if block.kind == "turn" and block.speaker:
+        before = f"{clean_text(block.speaker)}: "
+    elif not is_blank(caption) and caption not in body:
+        before = f"{caption}\n" if body else caption
+    return Part(block, before + close_fences(body), offset - len(before))

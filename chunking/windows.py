@@ -1,0 +1,56 @@
+"""The last resort: a text without a sentence end, cut where it hurts least."""
+
+from collections.abc import Callable, Iterator
+
+import regex
+
+from chunking.budget import TokenCounter
+
+# Best place first; each is found backwards from where the budget ends, and none lies before a mark
+# that belongs to the character before it.
+_SIGNS = "，、,：:；;。！？!?)）」』”】》"
+_PLACES = (
+    (regex.compile(rf"(?r)(?<=[{_SIGNS}]\s*)(?=[^\s\p{{M}}\u200d{_SIGNS}])"), 4),
+    (regex.compile(r"(?r)(?<=\s)(?=[^\s\p{M}\u200d])"), 2),
+    (regex.compile(r"(?r)(?<![\p{L}\p{N}\p{M}_])(?=[\p{L}\p{N}_])|(?<=\p{Han})(?=\p{L})"), 2),
+)
+"""The pattern of a place, and the share of the piece that may be given up for it: one in n."""
+
+_GRAPHEME = regex.compile(r"\X")
+
+
+def windows(
+    text: str, counter: TokenCounter, tokens: int, fits: Callable[[str], bool]
+) -> Iterator[str]:
+    """Cut `text` into pieces of about `tokens` tokens that fit, and that joined are `text` again.
+
+    No piece ends inside a character, nor inside a grapheme while one fits. It ends behind a clause,
+    a blank or a word where one of them is near.
+    """
+    start = 0
+    while start < len(text):
+        end = counter.head(text, start, tokens)
+        if end < len(text):
+            end = cut_before(text, start, end)
+        while end > start + 1 and not fits(text[start:end]):
+            end = cut_before(text, start, end - max(1, (end - start) // 32))
+        yield text[start:end]
+        start = end
+
+
+def cut_before(text: str, start: int, end: int) -> int:
+    """The best place in `text` to end a piece that begins at `start`, at `end` or before it."""
+    end = max(end, start + 1)
+    for place, share in _PLACES:
+        if match := place.search(text, end - (end - start) // share, end):
+            return match.start()
+    return _grapheme_before(text, start, end)
+
+
+def _grapheme_before(text: str, start: int, end: int) -> int:
+    boundary = start
+    for match in _GRAPHEME.finditer(text, start, min(len(text), end + 1)):
+        if match.end() > end:
+            break
+        boundary = match.end()
+    return boundary if boundary > start else end
