@@ -71,7 +71,24 @@ def main() -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True)
 @click.option("--to", "target", required=True, help="s3://bucket/prefix or a folder.")
-@click.option("--format", "file_format", default="auto", show_default=True, help="Of the files.")
+@click.option(
+    "--format",
+    "file_format",
+    default="auto",
+    show_default=True,
+    help="markdown, text, dialogue, docling, unstructured or mineru: of all files, of any name.",
+)
+@click.option("--id-field", default="", help="Metadata key to take document ids from, where set.")
+@click.option(
+    "--max-file-mb",
+    default=256,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Larger files fail.",
+)
+@click.option("--workers", default=0, type=click.IntRange(min=0), help="Default: one a CPU.")
+@click.option("--full", is_flag=True, help="Parse every file again.")
+@click.option("--mirror", is_flag=True, help="Drop what was converted from other PATHs before.")
 @click.option("--dry-run", is_flag=True, help="Read and report, write nothing.")
 @as_json
 @with_config
@@ -79,6 +96,11 @@ def convert(
     paths: tuple[str, ...],
     target: str,
     file_format: str,
+    id_field: str,
+    max_file_mb: int,
+    workers: int,
+    full: bool,
+    mirror: bool,
     dry_run: bool,
     as_json: bool,
     config_path: Path | None,
@@ -86,18 +108,29 @@ def convert(
 ) -> None:
     """Convert files, folders, globs or s3:// prefixes into Parquet of parsed documents.
 
+    A second call writes only what changed, and drops the documents of files that are gone from
+    PATHS. Exits 0 when every file was read, 1 when some failed, 2 when a PATH leads to none.
+
     \b
     kitelift convert ./manuals --to s3://corpus/parsed
     kitelift convert 'docs/**/*.md' --to ./parsed --dry-run
     """
-    from jobs.convert import convert_files  # noqa: PLC0415 - parsers need not load for --help
+    from jobs.convert import ConversionSettings, convert_files  # noqa: PLC0415 - --help is quick
+    from jobs.file_progress import FileProgress  # noqa: PLC0415
 
     with errors_told(debug):
+        settings = ConversionSettings(
+            format=file_format,
+            id_field=id_field,
+            max_file_bytes=max_file_mb << 20,
+            workers=workers,
+            full=full,
+            mirror=mirror,
+            dry_run=dry_run,
+        )
         config = load_config(config_path)
-        with open_view() as view:
-            report = convert_files(
-                paths, target, config.s3, file_format=file_format, dry_run=dry_run, tell=view.tell
-            )
+        with FileProgress() as progress:
+            report = convert_files(paths, target, config.s3, settings, progress)
         _print(report, as_json, render.convert_page)
     sys.exit(1 if report["files"]["failed"] else 0)
 

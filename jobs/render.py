@@ -142,6 +142,52 @@ def status_page(record: RunRecord, holder: str) -> RenderableType:
     return Text("\n".join(lines))
 
 
+def convert_page(report: dict[str, Any]) -> RenderableType:
+    """What was read, what the target holds now, and what could not be read and why."""
+    files, documents, objects = (
+        report["files"],
+        report["document_changes"],
+        report["object_changes"],
+    )
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column()
+    table.add_row(
+        "files",
+        f"{files['read']} read, {files['unchanged']} of them unchanged · "
+        f"{files['skipped']} skipped · {files['failed']} failed",
+    )
+    table.add_row(
+        "documents",
+        f"{report['documents']} in all · {documents['added']} added · "
+        f"{documents['changed']} changed · {documents['removed']} removed",
+    )
+    table.add_row(
+        "objects",
+        f"{report['objects']} in all · {objects['written']} written · "
+        f"{objects['kept']} kept · {objects['deleted']} deleted",
+    )
+    verb = "A conversion would leave" if report["dry_run"] else "Converted"
+    head = Text.assemble(f"{verb} into ", (report["target"], "bold"))
+    head.append(f" in {report['seconds']:.1f} s")
+    parts: list[RenderableType] = [head, table]
+    for told, counts in (("Skipped", report["skips"]), ("Left out or mended", report["warnings"])):
+        if counts:
+            parts.append(Text(f"{told}: " + " · ".join(f"{k}: {n}" for k, n in counts.items())))
+    if failures := report["failures"]:
+        shown = failures[:DEAD_LETTERS_SHOWN]
+        title = f"Could not be read: {len(failures)}"
+        if len(shown) < len(failures):
+            title += f" (the first {len(shown)}; --json has all)"
+        failed = Table(title=title, title_justify="left", expand=False)
+        for column in ("file", "reason"):
+            failed.add_column(column, overflow="fold")
+        for failure in shown:
+            failed.add_row(escape(failure["file"]), escape(failure["reason"]))
+        parts.append(failed)
+    return Group(*parts)
+
+
 def estimate_page(estimate: dict[str, Any]) -> RenderableType:
     documents, chunks, embedding = (
         estimate["documents"],

@@ -4,8 +4,9 @@ The column `origin` stands behind those of SPEC section 2; the job does not read
 objects are their own manifest: there is no other file that could disagree with them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -112,25 +113,50 @@ def read_stored(objects: ObjectStore, info: ObjectInfo) -> list[StoredRow] | Non
     return stored
 
 
-def copy_rows(
-    objects: ObjectStore, info: ObjectInfo, numbers: Sequence[int]
-) -> Iterator[pa.RecordBatch]:
-    """These rows of an object, ascending, one row group in memory. Raises as `read_stored`."""
-    wanted = iter(numbers)
-    number = next(wanted, None)
+class RowReader:
+    """Copies rows out of one object, with one row group in memory.
+
+    Raises:
+        BadParquetError, ObjectMissingError, ObjectChangedError: When opened, and at any row.
+    """
+
+    def __init__(self, objects: ObjectStore, info: ObjectInfo) -> None:
+        self._groups = _groups(objects, info)
+        self._again = partial(_groups, objects, info)
+        self._first, self._rows = next(self._groups)
+
+    def copy(self, stored: StoredRow) -> EncodedRow:
+        """As `encode` gave it. Rows are best asked for in their order."""
+        if stored.number < self._first:
+            self.close()
+            self._groups = self._again()
+            self._first, self._rows = next(self._groups)
+        while stored.number >= self._first + self._rows.num_rows:
+            self._first, self._rows = next(self._groups)
+        return EncodedRow(
+            document_id=stored.document_id,
+            origin=stored.origin,
+            size=stored.size,
+            row=self._rows.slice(stored.number - self._first, 1),
+        )
+
+    def close(self) -> None:
+        self._groups.close()
+
+
+def _groups(
+    objects: ObjectStore, info: ObjectInfo
+) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+    """Each row group, with the number of its first row."""
+    first = 0
     with opened(objects, info) as (file, _):
-        first = 0
         for place in range(file.num_row_groups):
-            end = first + file.metadata.row_group(place).num_rows
-            if number is not None and number < end:
-                group = file.read_row_group(place, use_threads=False).combine_chunks()
-                (batch,) = group.cast(_SCHEMA).to_batches()
-                while number is not None and number < end:
-                    yield batch.slice(number - first, 1)
-                    number = next(wanted, None)
-            first = end
+            group = file.read_row_group(place, use_threads=False).cast(_SCHEMA)
+            for batch in group.combine_chunks().to_batches():
+                yield first, batch
+                first += batch.num_rows
 
 
 def converted_writer() -> DocumentWriter:
-    """A writer for rows of `encode` and `copy_rows`."""
+    """A writer for rows of `encode` and `RowReader`."""
     return DocumentWriter(_SCHEMA)
