@@ -11,7 +11,7 @@ import stamina
 from pymilvus import MilvusClient
 
 from storage.errors import Fate, SlowDownError, StorageError
-from storage.milvus_errors import our_errors
+from storage.milvus_errors import NotLoadedError, our_errors
 from storage.milvus_settings import MilvusSettings
 
 Answer = TypeVar("Answer")
@@ -25,6 +25,10 @@ class MilvusCalls:
     """A connected client. Not picklable: each process connects for itself (about 10 ms)."""
 
     def __init__(self, settings: MilvusSettings) -> None:
+        if settings.is_path:
+            raise ValueError(
+                f"uri={settings.uri!r} is a path; serve it with storage.milvus_lite first"
+            )
         # What it logs is raised too, and told once, in our words.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
         self._settings = settings
@@ -74,12 +78,12 @@ def _next_try(error: Exception) -> bool | float:
     """Whether to call again; or after how many seconds, when the server said so."""
     if isinstance(error, SlowDownError) and error.retry_after is not None:
         return error.retry_after
+    if isinstance(error, NotLoadedError):  # waiting does not load it; the caller can
+        return False
     return isinstance(error, StorageError) and error.fate is Fate.RETRY
 
 
 def _client(settings: MilvusSettings) -> MilvusClient:
-    if settings.is_path:
-        raise ValueError(f"uri={settings.uri!r} is a path; serve it with storage.milvus_lite first")
     url = urlsplit(settings.uri)
     options: dict[str, Any] = {}
     if url.scheme == "https":

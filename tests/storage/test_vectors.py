@@ -1,5 +1,6 @@
 """One contract for every vector store: in this process, Milvus Lite, and a real Milvus."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -218,6 +219,25 @@ def test_a_scan_gives_every_row_once_as_of_now(backend):
 
     assert sorted(first) == sorted(chunk.chunk_id for chunk in chunks)
     assert sorted(second) == sorted(chunk.chunk_id for chunk in chunks[10:])
+
+
+@pytest.mark.server
+def test_a_document_of_20_000_rows_is_read_whole_in_bounded_memory(milvus_lite_backend):
+    store = milvus_lite_backend.database.open(milvus_lite_backend.new_collection())
+    chunks = [a_chunk("long", i, content=f"{i}") for i in range(20_500)]
+    for start in range(0, len(chunks), 5_000):
+        put(store, chunks[start : start + 5_000])
+    expected = sorted(chunk.chunk_id for chunk in chunks)
+
+    assert ids_of(store, "long") == expected  # a server gives 16,384 rows at most in one answer
+    scan = store.scan()
+    first = next(scan)
+    tracemalloc.start()
+    seen = {first.chunk_id[:8]} | {key.chunk_id[:8] for key in scan}
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(seen) >= 20_400  # of ids cut to what can be kept here
+    assert peak < 12e6  # a page is 5,000 rows; all of them would be 30 MB
 
 
 # Deleting, and ids that are no plain words
