@@ -79,7 +79,7 @@ def _json_turns(text: str, document_id: str, tally: Counter[str]) -> list[Any] |
         raise ParseError(document_id, "line 1", "not JSON, nor is any other line")
     if unreadable:
         tally[f"unreadable lines skipped (first: {unreadable[0]})"] += len(unreadable)
-    return turns
+    return [turn for turn in turns if isinstance(turn, dict)]
 
 
 def _decoded(text: str) -> Any:

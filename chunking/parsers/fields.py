@@ -14,7 +14,8 @@ def text_of(value: object, tally: Counter[str]) -> str:
         value = str(value)
     if not isinstance(value, str):
         return ""
-    text, removed = clean_counted(without_data_uris(value))
+    text, removed = clean_counted(value)
+    text = without_data_uris(text)
     tally.update({f"{what} removed": count for what, count in removed.items()})
     return "" if is_blank(text) else text
 

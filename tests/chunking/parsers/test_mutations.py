@@ -100,7 +100,7 @@ def assert_sound(document):
         for words in (block.text, block.caption, block.speaker, block.language, block.sheet):
             (words or "").encode()
             assert not set(words or "") & set("\r\x00\ufeff")
-            assert "base64," not in (words or "")
+            assert "data:image/png;base64," not in (words or "")
         assert "data:" not in (block.image_uri or "")
 
 
