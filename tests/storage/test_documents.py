@@ -1,0 +1,317 @@
+"""Parquet of parsed documents with bad rows, damaged, huge, or changed while it is read."""
+
+import io
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from chunking.model import Block, Document
+from storage.document_writer import SCHEMA, DocumentWriter
+from storage.documents import read_documents, read_ids, read_shape
+from storage.errors import (
+    BadDocumentError,
+    BadParquetError,
+    ObjectChangedError,
+    ObjectMissingError,
+    StoreUnavailableError,
+)
+from storage.local_objects import LocalObjectStore
+from storage.protocols import ObjectInfo
+from storage.s3_objects import S3ObjectStore
+from tests.storage.parquet_files import BLOCK, TABLE, invalid_utf8, put, read
+
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def objects(tmp_path) -> LocalObjectStore:
+    return LocalObjectStore(tmp_path / "store")
+
+
+# Bad rows stay alone
+
+
+def test_a_row_without_an_id_is_named_and_the_others_are_read(objects):
+    table = pa.table({"document_id": ["a", None, "", "d\0"], "text": ["x"] * 4})
+    info = put(objects, table)
+
+    first, *bad = read(objects, info)
+
+    assert first.document_id == "a"
+    assert [str(error) for error in bad] == [
+        "document '' failed in stage read: row 1 has no document_id",
+        "document '' failed in stage read: row 2 has no document_id",
+        "document 'd\\x00' failed in stage read: the document_id of row 3 holds a NUL character",
+    ]
+    assert list(read_ids(objects, info)) == ["a", None, None, None]
+
+
+def test_an_id_is_never_altered(objects):
+    ids = [" a ", "\ufeffb", "e\u0301", "\u00e9", "a\r\nb", "\x07"]
+    info = put(objects, pa.table({"document_id": ids, "text": ["x"] * 6}))
+
+    assert [d.document_id for d in read(objects, info)] == ids == list(read_ids(objects, info))
+
+
+@pytest.mark.parametrize("store_schema", [True, False])
+def test_text_that_is_not_utf8_costs_its_own_document_only(objects, store_schema):
+    cells = [b"good"] * 150
+    cells[70], cells[149] = b"half \xed\xa0\xbd pair", b"\xff"
+    ids = [f"d{n}" for n in range(150)]
+    info = put(
+        objects,
+        pa.table({"document_id": ids, "text": invalid_utf8(*cells)}),
+        store_schema=store_schema,
+    )
+
+    found = read(objects, info)
+
+    bad = {n: error for n, error in enumerate(found) if isinstance(error, BadDocumentError)}
+    assert {n: (e.document_id, e.reason) for n, e in bad.items()} == {
+        70: ("d70", "row 70 is not UTF-8: text"),
+        149: ("d149", "row 149 is not UTF-8: text"),
+    }
+    assert {d.text for n, d in enumerate(found) if n not in bad} == {"good"}
+    assert list(read_ids(objects, info)) == ids
+
+
+def test_an_id_that_is_not_utf8_is_refused_and_not_mended(objects):
+    info = put(
+        objects,
+        pa.table({"document_id": invalid_utf8(b"a", b"\xed\xa0\xbd", b"c"), "text": ["x"] * 3}),
+    )
+
+    first, bad, last = read(objects, info)
+
+    assert (first.document_id, last.document_id) == ("a", "c")
+    assert (bad.document_id, bad.reason) == ("", "row 1 is not UTF-8: document_id")
+    assert list(read_ids(objects, info)) == ["a", None, "c"]
+
+
+def test_bytes_that_are_not_utf8_cost_their_own_document_only(objects):
+    table = pa.table({"document_id": [b"a", b"b", b"\xff"], "text": [b"x", b"\xff", b"z"]})
+    info = put(objects, table)
+
+    first, *bad = read(objects, info)
+
+    assert first.text == "x"
+    assert [(e.document_id, "utf-8" in e.reason) for e in bad] == [("b", True), ("", True)]
+    assert list(read_ids(objects, info)) == ["a", "b", None]
+
+
+def test_blocks_that_are_no_list_cost_their_own_document_only(objects):
+    table = pa.table(
+        {"document_id": ["a", "b", "c"], "blocks": ['{"kind": "code"}', "{oops", "[]"]}
+    )
+
+    *bad, good = read(objects, put(objects, table))
+
+    assert [error.reason for error in bad] == ["its blocks are not a list"] * 2
+    assert good.blocks == ()
+
+
+# Bad objects
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ({"id": ["a"], "text": ["x"]}, "no column document_id, only id, text"),
+        ({"document_id": ["a"], "body": ["x"]}, "none of blocks, markdown, text"),
+        ({"document_id": [1], "text": ["x"]}, "document_id is int64, not string"),
+        ({"document_id": ["a"], "text": [1.5]}, "text is double, not string"),
+        (
+            {"document_id": ["a"], "blocks": [[1]]},
+            "blocks is list.*not a list of structs with kind",
+        ),
+        ({"document_id": ["a"], "blocks": [[{"text": "x"}]]}, "not a list of structs with kind"),
+        ({"document_id": ["a"], "text": ["x"], "metadata": [1]}, "metadata is int64, not a map"),
+    ],
+)
+def test_a_file_of_something_else_is_refused_by_name(objects, table, reason):
+    info = put(objects, pa.table(table))
+
+    for call in (read_shape, lambda *a: list(read_ids(*a)), lambda *a: list(read_documents(*a))):
+        with pytest.raises(BadParquetError, match=f"报告 1.parquet.*{reason}"):
+            call(objects, info)
+
+
+def test_a_column_that_comes_twice_is_refused(objects):
+    table = pa.table([["a"], ["x"], ["y"]], names=["document_id", "text", "text"])
+
+    with pytest.raises(BadParquetError, match="the column text twice"):
+        read_shape(objects, put(objects, table))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"P", b"PAR1", b"# Markdown\n" * 10, b"PAR1\0\0\0\0\xff\xff\xff\x7fPAR1"]
+)
+def test_a_file_that_is_no_parquet_is_refused(objects, data):
+    objects.put("k.parquet", data)
+
+    with pytest.raises(BadParquetError, match=r"k\.parquet cannot be read"):
+        read_shape(objects, objects.head("k.parquet"))
+
+
+def test_no_damage_ends_in_anything_but_a_bad_object(objects):
+    """Bits that flipped, and files that were cut: no foreign error, no crash, no wrong count."""
+    whole = damaged_base()
+    dice = random.Random(7)
+    refused = 0
+    for _ in range(300):
+        data = bytearray(whole)
+        if dice.random() < 0.2:
+            del data[dice.randrange(len(data)) :]
+        for _ in range(dice.choice((1, 1, 8)) if len(data) == len(whole) else 0):
+            data[dice.randrange(len(data))] = dice.randrange(256)
+        objects.put("k", bytes(data))
+        info = objects.head("k")
+        try:
+            rows = read_shape(objects, info).rows
+            assert len(list(read_documents(objects, info))) == rows
+        except BadParquetError:
+            refused += 1
+    assert 200 < refused < 300
+
+
+def damaged_base() -> bytes:
+    writer = DocumentWriter()
+    for n in range(20):
+        text = f"some text {n} " * 20
+        writer.add(Document(document_id=f"d{n}", blocks=(Block(kind="code", text=text),)))
+    return writer.finish()
+
+
+# No rows (CASES C108)
+
+
+@pytest.mark.parametrize("row_groups", [0, 1])
+def test_a_file_without_rows_gives_no_documents(objects, row_groups):
+    file = io.BytesIO()
+    with pq.ParquetWriter(file, SCHEMA) as writer:
+        for _ in range(row_groups):
+            writer.write_table(SCHEMA.empty_table())
+    objects.put("k", file.getvalue())
+    info = objects.head("k")
+
+    assert read_shape(objects, info).rows == 0
+    assert list(read_documents(objects, info)) == []
+    assert list(read_ids(objects, info)) == []
+
+
+# Row groups and memory
+
+
+def test_row_groups_are_read_apart_and_rows_keep_their_numbers(objects):
+    ids = [f"d{n}" for n in range(10)]
+    info = put(objects, pa.table({"document_id": ids, "text": ids}), row_group_size=4)
+
+    assert [group.rows for group in read_shape(objects, info).row_groups] == [4, 4, 2]
+    parts = [
+        [(n, d.document_id) for n, d in read_documents(objects, info, groups)]
+        for groups in (range(1), range(1, 3), range(3, 3))
+    ]
+    assert parts[0] + parts[1] == list(enumerate(ids))
+    assert parts[2] == []
+
+
+def test_small_batches_give_the_same_documents(objects):
+    info = put(objects, TABLE)
+
+    assert read(objects, info, batch_bytes=1) == read(objects, info)
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+from storage.documents import read_documents
+from storage.local_objects import LocalObjectStore
+objects = LocalObjectStore(Path(sys.argv[1]))
+start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+ids = [d.document_id for _, d in read_documents(objects, objects.head("big.parquet"))]
+print(len(ids), len(set(ids)), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)
+"""
+
+
+def test_a_huge_row_group_is_read_in_bounded_memory(objects):
+    """CASES C110: 4,000 documents of 100 KB in one row group."""
+    write_huge_row_group(Path(objects.place) / "big.parquet")
+
+    reader = subprocess.run(
+        [sys.executable, "-c", PEAK, objects.place],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=PROJECT,
+    )
+
+    rows, distinct, megabytes = map(int, reader.stdout.split())
+    assert (rows, distinct) == (4000, 4000)
+    assert megabytes < 300
+
+
+def write_huge_row_group(path: Path) -> None:
+    """Barely compressible letters, so that the file is as large as what it holds."""
+    path.parent.mkdir(parents=True)
+    letters = random.Random(1).randbytes(200_000).hex()
+    blocks = [{"kind": "paragraph", "text": letters[n * 1000 :][:10_000]} for n in range(390)]
+    cells = [[blocks[(n + m) % 390] for m in range(10)] for n in range(4000)]
+    table = pa.table(
+        {
+            "document_id": [f"d{n}" for n in range(4000)],
+            "blocks": pa.array(cells, pa.list_(BLOCK)),
+        }
+    )
+    pq.write_table(table, path, row_group_size=4000, compression="none", use_dictionary=False)
+
+
+# Objects that change (CASES C112)
+
+
+def test_an_object_overwritten_while_it_is_read_gives_no_mixture(objects):
+    ids = [f"d{n}" for n in range(4000)]
+    old = pa.table({"document_id": ids, "text": [random.Random(1).randbytes(500).hex()] * 4000})
+    info = put(objects, old, row_group_size=100, use_dictionary=False, compression="none")
+    rows = read_documents(objects, info)
+    next(rows)
+
+    put(objects, pa.table({"document_id": ids, "text": ["new"] * 4000}))
+
+    with pytest.raises(ObjectChangedError, match="overwritten"):
+        list(rows)
+    with pytest.raises(ObjectChangedError):
+        read_shape(objects, info)
+
+
+def test_an_object_deleted_after_the_listing_is_missing_and_not_damaged(objects):
+    info = put(objects, TABLE)
+    objects.delete(info.key)
+
+    for call in (read_shape, lambda *a: list(read_ids(*a)), lambda *a: list(read_documents(*a))):
+        with pytest.raises(ObjectMissingError):
+            call(objects, info)
+
+
+def test_a_store_that_fails_in_the_middle_is_no_damaged_file(objects, monkeypatch):
+    info = put(objects, TABLE)
+    monkeypatch.setattr(LocalObjectStore, "check", _unavailable)
+
+    with pytest.raises(StoreUnavailableError):
+        read_shape(objects, info)
+
+
+def _unavailable(store: LocalObjectStore, info: ObjectInfo) -> None:
+    raise StoreUnavailableError("S3", "host", "gone")
+
+
+@pytest.mark.server
+def test_documents_are_read_from_s3_as_from_a_folder(objects, s3_bucket, s3_settings):
+    bucket = S3ObjectStore(s3_bucket, s3_settings)
+
+    assert read(bucket, put(bucket, TABLE)) == read(objects, put(objects, TABLE))
+    assert list(read_ids(bucket, put(bucket, TABLE))) == ["a", "b", "c"]
