@@ -42,6 +42,7 @@ def _keys(section: type[BaseModel]) -> Iterator[str]:
 
 def _strategy_options() -> Iterator[str]:
     """Options of the default strategy; the others have their own (docs/strategies.md)."""
+    yield "# Options of the strategy `structure`, whose docstring tells them."
     for parameter in inspect.signature(STRATEGIES["structure"]).parameters.values():
         if isinstance(parameter.default, str | int | float | bool):
             yield f"{parameter.name} = {_toml(parameter.default)}"

@@ -9,7 +9,9 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 class EmbeddingSettings(BaseModel):
     """Which model embeds, and within which limits. Keys come from the environment only."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_by_name=True
+    )
 
     provider: Literal["local", "openai"] = "local"
     """`openai` is any endpoint that speaks its embeddings API."""

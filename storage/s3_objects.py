@@ -97,7 +97,9 @@ _BROKEN_BODY = (HTTPClientError, IncompleteReadError)
 class S3Settings(BaseModel):
     """How to reach S3, where the SDK's own environment (AWS_…) does not say it already."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True
+    )
 
     endpoint_url: str = ""
     """Of MinIO or another S3 server; empty is AWS_ENDPOINT_URL, or AWS itself."""
