@@ -38,7 +38,8 @@ from storage.rows import KEY_FIELDS, batches, key_of, rows_of
 
 _MAX_ROWS = 16_384
 """Of one answer; servers refuse to send more."""
-_VALUES_PER_FILTER = 200
+_DOCUMENTS_PER_FILTER = 200
+_HASHES_PER_FILTER = 1_000
 _PAGE_ROWS = 5_000
 _IDS_PER_DELETE = 2_000
 _LITE_REQUEST_BYTES = 2**20
@@ -226,9 +227,10 @@ class MilvusStore:
         self._sparse = sparse
         self._abilities = abilities
         self._calls = calls
-        self._request_bytes = min(
-            request_bytes, _LITE_REQUEST_BYTES if abilities.lite else request_bytes
-        )
+        self._request_bytes = request_bytes
+        if abilities.lite:
+            self._request_bytes = min(request_bytes, _LITE_REQUEST_BYTES)
+        self._answer_bytes = request_bytes
 
     @property
     def collection(self) -> str:
@@ -259,7 +261,7 @@ class MilvusStore:
 
     def keys_of(self, document_ids: Sequence[str]) -> list[RowKey]:
         keys: list[RowKey] = []
-        for batch in _batched(document_ids, _VALUES_PER_FILTER):
+        for batch in _batched(document_ids, _DOCUMENTS_PER_FILTER):
             expression = any_of("document_id", batch)
             rows = self._query(expression, KEY_FIELDS, limit=_MAX_ROWS)
             if len(rows) == _MAX_ROWS:  # there may be more: begin again, page by page
@@ -270,7 +272,7 @@ class MilvusStore:
 
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         found: dict[str, NDArray[np.float32]] = {}
-        for batch in _batched(content_hashes, self._vectors_per_answer()):
+        for batch in _batched(content_hashes, _HASHES_PER_FILTER):
             found |= self._some_vectors(set(batch))
         return found
 
@@ -360,7 +362,7 @@ class MilvusStore:
     def _some_vectors(self, wanted: set[str]) -> dict[str, NDArray[np.float32]]:
         """Look the hashes up, in answers of bounded size however many rows share a text."""
         found: dict[str, NDArray[np.float32]] = {}
-        limit = self._vectors_per_answer()
+        limit = max(1, min(_MAX_ROWS, self._answer_bytes // (4 * self._dim + 100)))
         while wanted:
             expression = any_of("content_hash", sorted(wanted))
             rows = self._query(expression, ["content_hash", DENSE], limit=limit)
@@ -371,9 +373,6 @@ class MilvusStore:
                 break
             wanted -= found.keys()
         return found
-
-    def _vectors_per_answer(self) -> int:
-        return max(1, min(_MAX_ROWS, self._request_bytes // (4 * self._dim + 100)))
 
     def _pages(self, expression: str) -> Iterator[dict[str, Any]]:
         """The keys of any number of rows, in bounded memory, strongly consistent at the start."""
