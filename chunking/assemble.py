@@ -72,17 +72,22 @@ def assemble(
                 f"Chunker produced content above configured token budget: {tokens} > {max_tokens} "
                 f"in chunk {index} of {document_id!r}."
             )
+        heading = piece.heading_path[-1] if piece.heading_path else shared["file_title"]
+        start = _start(piece, source)
         own: dict[str, Any] = {
-            **_titles(piece, shared["file_title"]),
-            **_place(piece.blocks),
-            **_offsets(piece, source),
+            **_origin(piece.blocks),
+            "title": f"{heading}-{piece.part}" if piece.is_cut else heading,
+            "parent_title": heading,
+            "part": piece.part,
             "heading_path": piece.heading_path,
             "chunk_index": index,
+            "char_start": start,
+            "char_end": start + len(piece.body) if start >= 0 else -1,
             "token_count": tokens,
             "content_hash": content_hash(content),
             "parent_id": piece.parent_id,
         }
-        extra = _clean(piece.metadata)
+        extra = _clean(piece.metadata) if piece.metadata else {}
         chunks.append(
             Chunk(
                 **shared,
@@ -105,38 +110,31 @@ def _storable(document_id: str) -> str:
     return document_id
 
 
-def _titles(piece: Piece, file_title: str) -> dict[str, Any]:
-    heading = piece.heading_path[-1] if piece.heading_path else file_title
-    return {
-        "parent_title": heading,
-        "title": f"{heading}-{piece.part}" if piece.is_cut else heading,
-        "part": piece.part,
-    }
-
-
-def _place(blocks: Sequence[Block]) -> dict[str, Any]:
+def _origin(blocks: Sequence[Block]) -> dict[str, Any]:
     """Where the blocks come from, with stand-ins for what is not known."""
     first = blocks[0]
-    kinds = {block.kind for block in blocks}
-    speakers = dict.fromkeys(clean_text(block.speaker) for block in blocks if block.speaker)
-    starts = [at for block in blocks if _is_finite(at := block.ts_start)]
-    ends = [at for block in blocks if _is_finite(at := block.ts_end)]
+    kind = first.kind if all(block.kind == first.kind for block in blocks) else "paragraph"
     return {
-        "kind": first.kind if len(kinds) == 1 and first.kind in BLOCK_KINDS else "paragraph",
+        "kind": kind if kind in BLOCK_KINDS else "paragraph",
         "page": first.page or 0,
-        "sheet": clean_text(first.sheet or ""),
+        "sheet": clean_text(first.sheet) if first.sheet else "",
         "slide": first.slide or 0,
-        "cell_range": clean_text(first.cell_range or ""),
-        "bbox": _union(block.bbox for block in blocks),
-        "speaker": ", ".join(speakers),
-        "ts_start": min(starts, default=-1.0),
-        "ts_end": max(ends, default=-1.0),
+        "cell_range": clean_text(first.cell_range) if first.cell_range else "",
+        "bbox": _union([block.bbox for block in blocks if block.bbox]),
+        "speaker": _speakers([block.speaker for block in blocks if block.speaker]),
+        "ts_start": min([at for block in blocks if _is_finite(at := block.ts_start)], default=-1.0),
+        "ts_end": max([at for block in blocks if _is_finite(at := block.ts_end)], default=-1.0),
     }
 
 
-def _union(boxes: Iterable[Box | None]) -> dict[str, float]:
-    """The smallest box around all of them; those that are no boxes do not count."""
-    known = [box for box in boxes if box and len(box) == 4 and all(map(_is_finite, box))]
+def _speakers(names: Sequence[str]) -> str:
+    """All of them, in the order of their first words."""
+    return ", ".join(dict.fromkeys(map(clean_text, names)))
+
+
+def _union(boxes: Sequence[Box]) -> dict[str, float]:
+    """The smallest box around all of them; what is no box does not count."""
+    known = [box for box in boxes if len(box) == 4 and all(map(_is_finite, box))]
     if not known:
         return {}
     x0, y0, x1, y1 = zip(*known, strict=True)
@@ -147,11 +145,9 @@ def _is_finite(number: float | None) -> TypeGuard[float]:
     return number is not None and math.isfinite(number)
 
 
-def _offsets(piece: Piece, source: str) -> dict[str, int]:
-    start = piece.char_start
-    if start is None or start < 0 or not source.startswith(piece.body, start):
-        return {"char_start": -1, "char_end": -1}
-    return {"char_start": start, "char_end": start + len(piece.body)}
+def _start(piece: Piece, source: str) -> int:
+    start = -1 if piece.char_start is None else piece.char_start
+    return start if start >= 0 and source.startswith(piece.body, start) else -1
 
 
 def _clean(value: Any) -> Any:

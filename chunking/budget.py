@@ -29,6 +29,7 @@ class TokenCounter:
     """
 
     def __init__(self, encoding: tiktoken.Encoding, *, lines_add_up: bool) -> None:
+        self.lines_add_up = lines_add_up
         self._encoding = encoding
         self._lines = _LineCounts(encoding.encode_ordinary) if lines_add_up else None
 
@@ -96,5 +97,11 @@ class Room:
         return self.counter.count(self.prefix + body)
 
     def fits(self, body: str) -> bool:
-        # A token has only so many bytes: a text that is far too long need not be counted.
-        return len(body) <= LONGEST_TOKEN * self.max_tokens and self.count(body) <= self.max_tokens
+        # A token holds one byte at least and 128 at most: not every text need be counted.
+        least_bytes = len(body)
+        most_bytes = least_bytes if body.isascii() else 4 * least_bytes
+        if most_bytes <= self.tokens and self.counter.lines_add_up:
+            return True
+        return (
+            least_bytes <= LONGEST_TOKEN * self.max_tokens and self.count(body) <= self.max_tokens
+        )

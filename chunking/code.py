@@ -15,16 +15,17 @@ _LINE = re.compile(r"(?:[^\S\n]*\n)*.+(?:\n(?:[^\S\n]*\n)*)?")
 
 def fence_of(code: str, language: str) -> tuple[str, str]:
     """Opening and closing line for `code`, longer than any run of backticks inside."""
-    mark = "`" * (max(map(len, _RUN.findall(code)), default=2) + 1)
+    longest = max(map(len, _RUN.findall(code))) if "```" in code else 2
+    mark = "`" * (longest + 1)
     return mark + language, mark
 
 
 def fit_language(language: str, room: Room) -> str:
     """The info string of a fence: on one line, without backticks, and short beside the code."""
-    for wanted in (language, language.partition(" ")[0]):
-        info = clean_text(wanted).replace("`", "").replace("\n", " ").strip()
-        if len(info) <= room.tokens and room.counter.count(info) <= room.tokens // 8:
-            return info
+    info = " ".join(clean_text(language).replace("`", "").split())
+    for wanted in (info, info.partition(" ")[0]):
+        if len(wanted.encode()) <= room.tokens // 4:  # a token has one byte at least
+            return wanted
     return ""
 
 

@@ -1,11 +1,13 @@
 """Stage 1: blocks are gathered while heading, place and splitting rule stay the same."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from chunking.atoms import close_fences
 from chunking.model import Block, Document
+from chunking.parsers.html import HtmlTable, html_parts
 from chunking.text import clean_text, is_blank
 
 Rule = Literal["prose", "table", "code", "image"]
@@ -14,6 +16,7 @@ ATOMIC: dict[str, Rule] = {"table": "table", "code": "code", "image": "image"}
 
 _Heading = tuple[int, str, int]
 """Level, name, and index of the block."""
+_HTML_TABLE = re.compile(r"<(?:(table)|tr)\b", re.IGNORECASE)
 _UNKNOWN = -1
 """Index of a heading that is only known from another's path."""
 
@@ -49,7 +52,7 @@ def gather_sections(blocks: Sequence[Block]) -> Iterator[Section]:
     """
     parts: list[Part] = []
     here: tuple[tuple[str, ...], tuple[object, ...]] = ((), ())
-    for block, path, _ in _with_paths(blocks):
+    for block, path, _ in _with_paths(_without_html(blocks)):
         part = None if path is None else _part(block)
         if path is not None and part is None:
             continue
@@ -86,7 +89,7 @@ def headings_without_text(document: Document) -> list[str]:
 
 
 def _with_paths(
-    blocks: Sequence[Block],
+    blocks: Iterable[Block],
 ) -> Iterator[tuple[Block, tuple[str, ...] | None, list[_Heading]]]:
     """Each block with its heading path (None for a heading), and the headings open above it."""
     above: list[_Heading] = []
@@ -115,6 +118,27 @@ def _enter(above: list[_Heading], block: Block, name: str, index: int) -> list[_
     known = [at for _, _, at in above][: (*same, False).index(False)]
     places = known + [_UNKNOWN] * (len(own) - len(known))
     return [*zip(range(1, len(own) + 1), own, places, strict=True), (len(own) + 1, name, index)]
+
+
+def _without_html(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Tables that were given as HTML become pipe tables, what stands beside them paragraphs."""
+    for block in blocks:
+        html = _HTML_TABLE.search(block.text) if block.kind == "table" else None
+        if html:
+            yield from _from_html(block, block.text if html[1] else f"<table>{block.text}</table>")
+        else:
+            yield block
+
+
+def _from_html(block: Block, html: str) -> Iterator[Block]:
+    plain = replace(block, char_start=None)
+    for part in html_parts(html):
+        if isinstance(part, HtmlTable):
+            yield replace(plain, text=part.text, caption=plain.caption or part.caption)
+            plain = replace(plain, caption=None)  # a caption belongs to the first table
+        else:
+            text = part if isinstance(part, str) else part.alt
+            yield replace(plain, kind="paragraph", text=text, caption=None)
 
 
 def _names(path: Sequence[str]) -> tuple[str, ...]:

@@ -7,11 +7,10 @@ from chunking.budget import Room
 from chunking.sections import Part, Section
 
 Path = tuple[str, ...]
+RoomOf = Callable[[Path], Room]
 
 
-def join_small(
-    sections: Iterable[Section], min_tokens: int, room_of: Callable[[Path], Room]
-) -> Iterator[Section]:
+def join_small(sections: Iterable[Section], min_tokens: int, room_of: RoomOf) -> Iterator[Section]:
     """Join neighbouring sections of prose smaller than `min_tokens` while the sum fits.
 
     They must share the parent heading and the place (page, sheet, slide, cell range); text right

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
 from typing import Any
 
 from chunking.assemble import Piece, assemble
@@ -14,7 +15,7 @@ from chunking.prose import Passage, split_prose
 from chunking.running import split_running
 from chunking.sections import Part, Section, gather_sections
 from chunking.sentences import SentenceSplitter, sentence_splitter
-from chunking.siblings import join_small
+from chunking.siblings import RoomOf, join_small
 from chunking.tables import read_table, split_table
 from chunking.text import clean_text, is_blank
 
@@ -104,8 +105,9 @@ class StructureAwareChunker:
 
     def _pieces(self, document: Document, counter: TokenCounter) -> Iterator[Piece]:
         split = self._sentences()
-        for section in self._sections(document, counter):
-            room = self._room(section.heading_path, counter)
+        room_of = cache(lambda path: self._room(path, counter))
+        for section in self._sections(document, room_of):
+            room = room_of(section.heading_path)
             passages = list(split_section(section, room, self.overlap_tokens, split))
             for part, passage in enumerate(passages, start=1):
                 yield Piece(
@@ -118,11 +120,9 @@ class StructureAwareChunker:
                     char_start=_char_start(passage),
                 )
 
-    def _sections(self, document: Document, counter: TokenCounter) -> Iterator[Section]:
+    def _sections(self, document: Document, room_of: RoomOf) -> Iterator[Section]:
         sections = gather_sections(document.blocks or ())
-        if not self.min_tokens:
-            return sections
-        return join_small(sections, self.min_tokens, lambda path: self._room(path, counter))
+        return join_small(sections, self.min_tokens, room_of) if self.min_tokens else sections
 
     def _room(self, path: tuple[str, ...], counter: TokenCounter) -> Room:
         return room_under(heading_line(self.label, path), counter, self.max_tokens)

