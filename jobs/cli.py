@@ -86,7 +86,18 @@ def main() -> None:
     type=click.IntRange(min=1),
     help="Larger files fail.",
 )
-@click.option("--workers", default=0, type=click.IntRange(min=0), help="Default: one a CPU.")
+@click.option(
+    "--object-mb",
+    default=64,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Size of a Parquet object, decoded.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    help="Processes; default: one a CPU; 0: work in this one.",
+)
 @click.option("--full", is_flag=True, help="Parse every file again.")
 @click.option("--mirror", is_flag=True, help="Drop what was converted from other PATHs before.")
 @click.option("--dry-run", is_flag=True, help="Read and report, write nothing.")
@@ -98,7 +109,8 @@ def convert(
     file_format: str,
     id_field: str,
     max_file_mb: int,
-    workers: int,
+    object_mb: int,
+    workers: int | None,
     full: bool,
     mirror: bool,
     dry_run: bool,
@@ -123,6 +135,7 @@ def convert(
             format=file_format,
             id_field=id_field,
             max_file_bytes=max_file_mb << 20,
+            object_bytes=object_mb << 20,
             workers=workers,
             full=full,
             mirror=mirror,

@@ -8,19 +8,18 @@ are. What an incremental call leaves is therefore what a first call would have m
 import hashlib
 
 OBJECT_BYTES = 64 << 20
-"""Decoded. An object ends with the document that reaches this,"""
-
-EARLIEST_END = OBJECT_BYTES // 2
-"""or, from here on, with a document whose hash says so,"""
-
-CUT_EVERY = OBJECT_BYTES // 4
-"""which one in so many bytes does."""
+"""Decoded."""
 
 
 class Cutter:
-    """Told of one document after another, says where an object ends."""
+    """Told of one document after another, says where an object ends.
 
-    def __init__(self) -> None:
+    It ends with the document that fills it, or from its half on with one whose hash says so, as
+    one in a quarter of an object does.
+    """
+
+    def __init__(self, object_bytes: int = OBJECT_BYTES) -> None:
+        self._object_bytes = object_bytes
         self._size = 0
         self.name = object_name(None)
         """Of the object that the next document goes to."""
@@ -28,9 +27,10 @@ class Cutter:
     def ends_after(self, order: tuple[str, str], size: int) -> bool:
         """Whether this document, of `size` decoded bytes, is the last of its object."""
         self._size += size
-        name = _hash(order)
-        by_hash = int(name[:16], 16) * CUT_EVERY < size << 64
-        if self._size < OBJECT_BYTES and not (by_hash and self._size >= EARLIEST_END):
+        is_cut = int(_hash(order)[:16], 16) * self._object_bytes < (4 * size) << 64
+        if self._size < self._object_bytes and not (
+            is_cut and 2 * self._size >= self._object_bytes
+        ):
             return False
         self._size = 0
         self.name = object_name(order)

@@ -30,7 +30,7 @@ class FilePool(Generic[T, R]):
         size: Of a file, in bytes.
         died: The result for a file that ends the process that works on it.
         prepare: Called at the start of each process.
-        workers: Processes.
+        workers: Processes; 0 works in this one, unprotected.
     """
 
     def __init__(
@@ -49,6 +49,10 @@ class FilePool(Generic[T, R]):
 
     def map(self, files: Iterable[T]) -> Iterator[R]:
         """A result for each file, in order. `files` is read no further ahead than the window."""
+        if not self._workers:
+            for batch in self._batches(files):
+                yield from self._work(batch)
+            return
         pending: deque[tuple[list[T], Future[list[R]]]] = deque()
         at_work = 0
         for batch in self._batches(files):

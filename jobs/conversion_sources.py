@@ -1,7 +1,6 @@
 """What `kitelift convert` is to read: files, folders, globs, and the same in a bucket."""
 
 import fnmatch
-import glob
 import os
 import stat
 from collections import Counter
@@ -11,99 +10,62 @@ from pathlib import Path, PurePosixPath
 
 from chunking.parsers import READABLE_SUFFIXES
 from jobs.config import ConfigError
+from jobs.conversion_inputs import S3, Input, Root
 from storage.errors import ObjectMissingError
-from storage.local_objects import LocalObjectStore
 from storage.protocols import ObjectStore
 from storage.s3_objects import S3ObjectStore, S3Settings
 
-S3 = "s3://"
 VCS_FOLDERS = frozenset({"CVS", "_darcs"})
 """Those of other systems are hidden: .git, .hg, .svn, .bzr, .jj."""
 
 _MAGIC = frozenset("*?[")
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
-    """A folder, or a prefix of a bucket, as the caller named it: "manuals", "s3://b/manuals"."""
-
-    name: str
-
-    def open(self, s3: S3Settings) -> ObjectStore:
-        if self.name.startswith(S3):
-            return S3ObjectStore(self._bucket_and_prefix()[0], s3)
-        return LocalObjectStore(Path(self.name))
-
-    def key(self, path: str) -> str:
-        """Of a file below it, in that store."""
-        prefix = self._bucket_and_prefix()[1] if self.name.startswith(S3) else ""
-        return f"{prefix}/{path}" if prefix else path
-
-    def source(self, path: str) -> str:
-        """How a reader finds the file: root and path."""
-        if self.name == ".":
-            return path
-        return f"{self.name.removesuffix('/')}/{path}"
-
-    def _bucket_and_prefix(self) -> tuple[str, str]:
-        bucket, _, prefix = self.name.removeprefix(S3).partition("/")
-        return bucket, prefix
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Input:
-    """A file to convert."""
-
-    root: Root
-    path: str
-    """Below the root, with "/", letter for letter."""
-    size: int
-    version: str = ""
-    """Its etag, when it lies in a bucket; a local file is known by its content."""
-
-    @property
-    def source(self) -> str:
-        return self.root.source(self.path)
-
-    @property
-    def order(self) -> tuple[str, str]:
-        """As that of `Origin`."""
-        return self.path, self.root.name
+Order = tuple[str, str]
+"""Path and name of the root: a file, as `Input.order`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """Which files one PATH of the command line stands for."""
+    """Which files below a root one PATH of the command line stands for."""
 
-    given: str
     root: Root
     pattern: tuple[str, ...] = ("**",)
     """One for each step of a path; "**" spans any number of folders."""
-    is_file: bool = False
-    """Whether it was named itself, and is tried whatever its suffix."""
+    file: str = ""
+    """The one that was named itself, and is tried whatever its suffix; then there is no pattern."""
 
     def holds(self, path: str) -> bool:
-        return _matches(tuple(path.split("/")), self.pattern)
+        return path == self.file if self.file else _matches(tuple(path.split("/")), self.pattern)
+
+    def enters(self, folder: str) -> bool:
+        """Whether it may hold files below this folder."""
+        return not self.file and _begins(tuple(folder.split("/")), self.pattern)
 
 
 @dataclass(slots=True)
 class Found:
-    inputs: dict[tuple[str, str], Input] = field(default_factory=dict)
-    """By `Input.order`."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    """Files that are not tried, by reason."""
-    failed: dict[tuple[str, Root], str] = field(default_factory=dict)
-    """Path and root of files and folders that cannot be read, with the reason."""
+    inputs: dict[Order, Input] = field(default_factory=dict)
+    skipped: dict[Order, str] = field(default_factory=dict)
+    """What is not tried, with the reason."""
+    failed: dict[Order, str] = field(default_factory=dict)
+    """Files and folders that cannot be read, with the reason."""
+    named: set[Order] = field(default_factory=set)
     reaches: list[Reach] = field(default_factory=list)
+    """Of folders and globs; files are in `named`."""
 
-    def covers(self, path: str, root: str) -> bool:
+    def covers(self, order: Order) -> bool:
         """Whether the call is about this file, should it exist or not."""
-        return any(reach.root.name == root and reach.holds(path) for reach in self.reaches)
+        path, root = order
+        return order in self.named or any(
+            reach.root.name == root and reach.holds(path) for reach in self.reaches
+        )
 
-    def is_hidden_by_failure(self, path: str, root: str) -> bool:
+    def is_out_of_sight(self, order: Order) -> bool:
         """Whether this file, or a folder above it, cannot be read at present."""
+        path, root = order
         return any(
-            root == failed_root.name and f"{path}/".startswith(f"{failed}/" if failed else "")
+            root == failed_root and f"{path}/".startswith(f"{failed}/" if failed else "")
             for failed, failed_root in self.failed
         )
 
@@ -114,7 +76,7 @@ def find_inputs(paths: Iterable[str], s3: S3Settings, *, any_suffix: bool) -> Fo
     A path that exists is taken literally. Another one with `*`, `?`, `[…]` or `**` is a glob; its
     root is the part before these. The root of a single file is its folder, so that `a.md` and `.`
     name the same document. Hidden files and folders and those of version control are left out
-    (unless one is the root); linked files are read, linked folders are not entered.
+    (unless named themselves); linked files are read, linked folders are not entered.
 
     Args:
         paths: As on the command line.
@@ -129,20 +91,26 @@ def find_inputs(paths: Iterable[str], s3: S3Settings, *, any_suffix: bool) -> Fo
     found = Found()
     for given in paths:
         reach, files = _look(given, s3)
-        found.reaches.append(reach)
         one = Found()
         for file in files:
-            _sort_in(file, reach, one, any_suffix=any_suffix)
+            if file.is_folder or reach.holds(file.path):
+                _sort_in(file, reach, one, any_suffix=any_suffix)
         if not one.inputs and not one.failed:
-            told = ", ".join(f"{count} {reason}" for reason, count in one.skipped.most_common(5))
+            reasons = Counter(one.skipped.values()).most_common(5)
+            told = ", ".join(f"{reason}: {count}" for reason, count in reasons)
             raise ConfigError(
                 f"{given}: no file that can be converted ({told or 'it holds no files'}). "
                 "--format takes files of any name."
             )
-        new = one.inputs.keys() - found.inputs.keys()
-        found.inputs |= {order: one.inputs[order] for order in new}
-        found.skipped += one.skipped
+        if reach.file:
+            found.named.add((reach.file, reach.root.name))
+        else:
+            found.reaches.append(reach)
+        found.inputs |= one.inputs
+        found.skipped |= one.skipped
         found.failed |= one.failed
+    for order in found.inputs.keys() & found.skipped.keys():
+        del found.skipped[order]
     return found
 
 
@@ -153,21 +121,22 @@ class _File:
     version: str = ""
     skip: str = ""
     fault: str = ""
+    is_folder: bool = False
+    """Then it comes for its skip or fault alone."""
 
 
 def _sort_in(file: _File, reach: Reach, found: Found, *, any_suffix: bool) -> None:
-    if not reach.holds(file.path):
-        return
+    one = Input(root=reach.root, path=file.path, size=file.size, version=file.version)
     suffix = PurePosixPath(file.path).suffix.lower()
-    if file.fault:
-        found.failed[file.path, reach.root] = file.fault
-    elif file.skip:
-        found.skipped[file.skip] += 1
-    elif any_suffix or reach.is_file or suffix in READABLE_SUFFIXES:
-        one = Input(root=reach.root, path=file.path, size=file.size, version=file.version)
-        found.inputs[one.order] = one
+    is_wanted = suffix in READABLE_SUFFIXES or (any_suffix and suffix != ".parquet")
+    if file.skip:
+        found.skipped[one.order] = file.skip
+    elif not (is_wanted or reach.file or file.is_folder):
+        found.skipped[one.order] = f"unknown suffix {suffix}" if suffix else "no suffix"
+    elif file.fault:
+        found.failed[one.order] = file.fault
     else:
-        found.skipped[f"unknown suffix {suffix}" if suffix else "no suffix"] += 1
+        found.inputs[one.order] = one
 
 
 def _look(given: str, s3: S3Settings) -> tuple[Reach, Iterable[_File]]:
@@ -177,17 +146,19 @@ def _look(given: str, s3: S3Settings) -> tuple[Reach, Iterable[_File]]:
         given.encode()
     except UnicodeEncodeError:
         raise ConfigError(f"{given!r}: the name is not UTF-8; rename it.") from None
-    path = os.path.normpath(given)
+    path = given and os.path.normpath(given)  # an empty one is a variable not set, not "."
     if os.path.isdir(path):  # noqa: PTH112  # a path of the command line, not yet one of ours
-        return Reach(given=given, root=Root(path)), _walk(path)
+        reach = Reach(root=Root(path))
+        return reach, _walk(path, reach)
     folder, name = os.path.split(path)
     root = Root(folder or ".")
     if os.path.lexists(path):
-        return _reach_of_file(given, root, name), [_file(path, name)]
+        return Reach(root=root, file=name), [_file(path, name)]
     fixed, pattern = _split_pattern(path)
     if not pattern or not os.path.isdir(fixed):  # noqa: PTH112
-        raise ConfigError(f"{given}: no such file or folder.")
-    return Reach(given=given, root=Root(fixed), pattern=pattern), _walk(fixed)
+        raise ConfigError(f"{given or '(empty)'}: no such file or folder.")
+    reach = Reach(root=Root(fixed), pattern=pattern)
+    return reach, _walk(fixed, reach)
 
 
 def _look_in_bucket(given: str, s3: S3Settings) -> tuple[Reach, Iterable[_File]]:
@@ -202,7 +173,7 @@ def _look_in_bucket(given: str, s3: S3Settings) -> tuple[Reach, Iterable[_File]]
             pass
         else:
             folder, _, name = rest.rpartition("/")
-            reach = _reach_of_file(given, _bucket_root(bucket, folder), name)
+            reach = Reach(root=_bucket_root(bucket, folder), file=name)
             return reach, [_File(path=name, size=info.size, version=info.etag)]
     root = _bucket_root(bucket, rest)
     pattern: tuple[str, ...] = ("**",)
@@ -213,11 +184,7 @@ def _look_in_bucket(given: str, s3: S3Settings) -> tuple[Reach, Iterable[_File]]
         files = list(_list(store, root))
     if not files:
         raise ConfigError(f"{given}: there is no such object, and none below it.")
-    return Reach(given=given, root=root, pattern=pattern), files
-
-
-def _reach_of_file(given: str, root: Root, name: str) -> Reach:
-    return Reach(given=given, root=root, pattern=(glob.escape(name),), is_file=True)
+    return Reach(root=root, pattern=pattern), files
 
 
 def _bucket_root(bucket: str, prefix: str) -> Root:
@@ -232,23 +199,26 @@ def _list(store: ObjectStore, root: Root) -> Iterator[_File]:
             yield _File(path=path, size=info.size, version=info.etag)
 
 
-def _walk(root: str, below: str = "") -> Iterator[_File]:
+def _walk(root: str, reach: Reach, below: str = "") -> Iterator[_File]:
     try:
         with os.scandir(os.path.join(root, below)) as entries:  # noqa: PTH118
             found = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        yield _File(path=below.removesuffix("/"), fault=_told(error))
+        yield _File(path=below.removesuffix("/"), fault=_told(error), is_folder=True)
         return
     for entry in found:
+        path = below + entry.name
         if _is_hidden(entry.name):
             continue
-        path = below + entry.name
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(root, f"{path}/")
-        elif entry.is_symlink() and entry.is_dir():
-            yield _File(path=path, skip="linked folder")
-        else:
+        # Of a link that leads to itself, is_dir() of the entry would raise.
+        if not (os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()):  # noqa: PTH112
             yield _file(entry.path, path)
+        elif not reach.enters(path):
+            continue
+        elif entry.is_symlink():
+            yield _File(path=path, skip="linked folder", is_folder=True)
+        else:
+            yield from _walk(root, reach, f"{path}/")
 
 
 def _file(place: str, path: str) -> _File:
@@ -286,6 +256,13 @@ def _matches(steps: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     if not steps:
         return False
     return fnmatch.fnmatchcase(steps[0], pattern[0]) and _matches(steps[1:], pattern[1:])
+
+
+def _begins(steps: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    """Whether steps that go on from these may match."""
+    if not pattern or not steps or pattern[0] == "**":
+        return bool(pattern)
+    return fnmatch.fnmatchcase(steps[0], pattern[0]) and _begins(steps[1:], pattern[1:])
 
 
 def _told(error: OSError) -> str:

@@ -99,8 +99,9 @@ class TargetWriter:
     while its successor is made. After a kill, the next call finds what is there and goes on.
     """
 
-    def __init__(self, target: Location, held: Held, *, dry_run: bool) -> None:
+    def __init__(self, target: Location, held: Held, *, object_bytes: int, dry_run: bool) -> None:
         self._target, self._held, self._dry_run = target, held, dry_run
+        self._cutter = Cutter(object_bytes)
         self._readers: dict[str, RowReader] = {}
         self._waiting: dict[str, bytes] = {}
         self._made: set[str] = set()
@@ -115,7 +116,7 @@ class TargetWriter:
                 reader.close()
 
     def _write(self, documents: Iterable[EncodedRow | StoredRow]) -> None:
-        cutter = Cutter()
+        cutter = self._cutter
         one: _Object | None = None
         for document in documents:
             one = one or _Object(name=cutter.name, key=self._target.prefix + cutter.name)

@@ -14,7 +14,7 @@ from multiprocessing.connection import wait
 from chunking.ids import canonical_json
 from chunking.model import Document
 from chunking.parsers import Format, ParseError, parse_bytes
-from jobs.conversion_sources import Input, Root
+from jobs.conversion_inputs import Input, Root
 from storage.converted import EncodedRow, Origin, encode
 from storage.errors import BadDocumentError, Fate, StorageError
 from storage.protocols import ObjectStore
@@ -117,7 +117,8 @@ def _fetch_all(tasks: Sequence[Task], s3: S3Settings) -> Iterator[tuple[bytes, s
 
 def _fetch(file: Input, s3: S3Settings) -> tuple[bytes, str] | Failed:
     try:
-        data, etag = _store(file.root, s3).get(file.root.key(file.path))
+        store = _bucket(file.root, s3) if file.version else file.root.open(s3)
+        data, etag = store.get(file.root.key(file.path))
     except StorageError as error:
         if file.version and error.fate is not Fate.SET_ASIDE:
             raise
@@ -126,7 +127,7 @@ def _fetch(file: Input, s3: S3Settings) -> tuple[bytes, str] | Failed:
 
 
 @cache
-def _store(root: Root, s3: S3Settings) -> ObjectStore:
+def _bucket(root: Root, s3: S3Settings) -> ObjectStore:
     """Clients do not travel; each worker opens its own, once."""
     return root.open(s3)
 

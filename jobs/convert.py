@@ -29,8 +29,10 @@ from typing import Any
 
 from chunking.parsers import FORMATS
 from jobs.config import ConfigError
+from jobs.conversion_inputs import Input, Root
+from jobs.conversion_layout import OBJECT_BYTES
 from jobs.conversion_pool import FilePool
-from jobs.conversion_sources import Found, Input, Root, find_inputs
+from jobs.conversion_sources import Found, find_inputs
 from jobs.conversion_target import Held, Order, TargetWriter, read_target
 from jobs.conversion_worker import (
     Failed,
@@ -62,8 +64,11 @@ class ConversionSettings:
     """Metadata key (of front matter, say) that holds the document's id; empty for none."""
     max_file_bytes: int = 256 * 2**20
     """A larger file fails."""
-    workers: int = 0
-    """Processes; 0: one for each CPU."""
+    workers: int | None = None
+    """Processes, by default one for each CPU. 0 works in this process, which a file may then kill:
+    for debuggers, and for processes that must not have children."""
+    object_bytes: int = OBJECT_BYTES
+    """Decoded size of an object."""
     full: bool = False
     """Parse every file again."""
     mirror: bool = False
@@ -100,13 +105,15 @@ def convert_files(
     held = read_target(target)
     walk = _Walk(found, held, settings)
     progress.begin(len(found.inputs))
-    writer = TargetWriter(target, held, dry_run=settings.dry_run)
+    writer = TargetWriter(
+        target, held, object_bytes=settings.object_bytes, dry_run=settings.dry_run
+    )
     pool: FilePool[Task, Outcome] = FilePool(
         partial(convert_batch, recipe=walk.recipe, s3=s3),
         size=_task_size,
         died=Failed(_KILLED),
         prepare=prepare_worker,
-        workers=settings.workers or len(os.sched_getaffinity(0)),
+        workers=len(os.sched_getaffinity(0)) if settings.workers is None else settings.workers,
     )
     with pool:
         writer.write(walk.documents(pool.map, progress))
@@ -140,7 +147,7 @@ class _Walk:
     ) -> Iterator[EncodedRow | StoredRow]:
         """What the target is to hold: what it holds already as `StoredRow`, the rest parsed."""
         for (path, root), reason in self._found.failed.items():
-            self._fail(root.source(path), reason)
+            self._fail(Root(root).source(path), reason)
         orders = sorted({*self._found.inputs, *filter(self._stays, self._held.stored)})
         outcomes = convert(self._tasks(orders))
         for order in orders:
@@ -162,7 +169,7 @@ class _Walk:
             "files": {
                 "read": self._files["read"],
                 "unchanged": self._files["unchanged"],
-                "skipped": self._found.skipped.total(),
+                "skipped": len(self._found.skipped),
                 "failed": len(self._failures),
             },
             "documents": len(self._sources),
@@ -172,15 +179,15 @@ class _Walk:
                 "removed": len(self._held.stored) - self._changes["staying"],
             },
             "failures": [{"file": file, "reason": reason} for file, reason in self._failures],
-            "skips": dict(sorted(self._found.skipped.items())),
+            "skips": dict(sorted(Counter(self._found.skipped.values()).items())),
             "warnings": dict(sorted(self._warnings.items())),
         }
 
     def _stays(self, order: Order) -> bool:
         """Whether a document of the target stays although its file was not found."""
-        if self._found.is_hidden_by_failure(*order):
+        if self._found.is_out_of_sight(order):
             return True
-        return not self._found.covers(*order) and not self._settings.mirror
+        return not self._found.covers(order) and not self._settings.mirror
 
     def _tasks(self, orders: Iterable[Order]) -> Iterator[Task]:
         """A task for each file whose outcome is not known without reading it."""

@@ -7,6 +7,7 @@ objects are their own manifest: there is no other file that could disagree with 
 from collections.abc import Generator
 from dataclasses import asdict, dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -57,6 +58,10 @@ class EncodedRow:
     """In bytes, decoded; the same on every machine."""
     row: pa.RecordBatch
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As one message of Arrow: buffer by buffer, as pickle would, takes five times as long."""
+        return _received, (self.document_id, self.origin, self.size, self.row.serialize())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRow:
@@ -85,6 +90,11 @@ def encode(document: Document, origin: Origin) -> EncodedRow:
         size=row.nbytes,
         row=pa.RecordBatch.from_arrays([*row.columns, told], schema=_SCHEMA),
     )
+
+
+def _received(document_id: str, origin: Origin, size: int, message: pa.Buffer) -> EncodedRow:
+    row = pa.ipc.read_record_batch(message, _SCHEMA)
+    return EncodedRow(document_id=document_id, origin=origin, size=size, row=row)
 
 
 def read_stored(objects: ObjectStore, info: ObjectInfo) -> list[StoredRow] | None:
