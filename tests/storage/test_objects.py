@@ -123,7 +123,20 @@ def test_odd_keys_are_taken_letter_for_letter(objects):
 
 
 def test_a_listing_is_in_the_order_of_the_bytes_of_whole_keys(objects):
-    keys = ["a.b", "a/b", "a0", "a-b", "b/c/d", "b/c-d", "b/c.d", "é", "中/文", "\U0001d11e"]
+    keys = [
+        "B",
+        "a.b",
+        "a/b",
+        "a/B",
+        "a0",
+        "a-b",
+        "b/c/d",
+        "b/c-d",
+        "b/c.d",
+        "é",
+        "中/文",
+        "\U0001d11e",
+    ]
     for key in keys:
         objects.put(key, b"")
 
@@ -139,13 +152,14 @@ def test_a_prefix_is_a_piece_of_text_and_no_folder(objects):
     assert [info.key for info in objects.list("nothing")] == []
 
 
-def test_2001_objects_are_listed_once_each(objects):
+def test_2001_objects_are_listed_once_each(safe):
+    """CASES C111: a page holds 1,000."""
     expected = [f"many/{n:04}" for n in range(2001)]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda key: objects.put(key, b""), expected))
+        list(pool.map(lambda key: safe.put(key, b""), expected))
 
-    assert [info.key for info in objects.list("many/")] == expected
-    assert [info.key for info in objects.list("many/")] == expected
+    assert [info.key for info in safe.list("many/")] == expected
+    assert [info.key for info in safe.list("many/")] == expected
 
 
 def test_the_etag_changes_with_the_bytes(objects):
@@ -243,14 +257,14 @@ def test_compare_and_swap_does_not_create(safe):
     assert list(safe.list()) == []
 
 
-def test_compare_and_swap_knows_a_version_with_the_same_bytes(local):
-    """In a folder even that; in a bucket the etag is a hash, so ledgers write distinct bytes."""
-    first = local.put("k", b"same")
-    local.put("k", b"othr")
-    local.put("k", b"same")
+def test_no_two_versions_of_a_file_share_an_etag(local):
+    """Even with equal sizes, an inode used again and a clock that ticks every few milliseconds.
 
-    with pytest.raises(ConditionFailedError):
-        local.put("k", b"mine", if_etag=first)
+    In a bucket the etag is a hash, so ledgers write distinct bytes.
+    """
+    etags = [local.put("k", b"same") for _ in range(300)]
+
+    assert len(set(etags)) == 300
 
 
 def test_one_of_eight_threads_creates(safe):
@@ -271,16 +285,16 @@ def test_one_of_eight_threads_creates(safe):
     assert safe.get("claim")[0] == str(won.index(True)).encode()
 
 
-def test_a_counter_of_four_processes_loses_no_step(safe):
+def test_a_counter_of_three_processes_loses_no_step(safe):
     """Every successful swap adds one; a lost update would leave the counter short."""
     safe.put("counter", b"0")
 
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        pool.starmap(count_up, [(safe, 25)] * 4)
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        pool.starmap(count_up, [(safe, 20)] * 3)
         pool.close()
         pool.join()
 
-    assert safe.get("counter")[0] == b"100"
+    assert safe.get("counter")[0] == b"60"
 
 
 def count_up(objects: ObjectStore, steps: int) -> None:

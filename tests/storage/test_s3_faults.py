@@ -167,6 +167,18 @@ def test_a_web_page_is_no_listing(proxy, store):
         list(store.list())
 
 
+def test_a_listing_that_its_server_does_not_sort_is_sorted(proxy, store):
+    items = "".join(
+        f"<Contents><Key>{key}</Key><ETag>&quot;{key}&quot;</ETag><Size>1</Size></Contents>"
+        for key in ("b", "a/c", "B", "a", "b")
+    )
+    page = f"<ListBucketResult><IsTruncated>false</IsTruncated>{items}</ListBucketResult>".encode()
+    headers = {"Content-Length": str(len(page)), "Content-Type": "application/xml"}
+    proxy.faults.append(says(Answer(status=200, headers=headers, body=page)))
+
+    assert [info.key for info in store.list()] == ["B", "a", "a/c", "b"]
+
+
 def test_a_passing_fault_is_not_noticed(proxy, store):
     store.put("k", b"data")
     proxy.faults.extend([says(refusal(500, "InternalError")), says(refusal(503, "SlowDown"))])
