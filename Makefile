@@ -1,9 +1,9 @@
 # One set of commands, for people and for CI.
 
 PYTHON ?= python3
-BIN := .venv/bin
-DOCS ?= demo/docs
-DEMO := .kitelift/demo
+BIN := $(CURDIR)/.venv/bin
+# Each set of documents has a folder of its own, so that another DOCS is another corpus.
+DEMO = $(CURDIR)/.kitelift/demo-$(shell printf '%s' '$(DOCS)' | cksum | cut -d' ' -f1)
 
 .PHONY: setup demo check test test-fast test-faults golden bench-chunking clean
 
@@ -11,11 +11,20 @@ setup: .venv/.done
 
 .venv/.done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	touch $@
 
+# With no configuration at all, the embedded defaults serve: folders, Milvus Lite, a local model.
 demo: setup
-	$(BIN)/python -m demo.run --docs '$(DOCS)' --work '$(DEMO)'
+	mkdir -p '$(DEMO)'
+ifdef DOCS
+	$(BIN)/kitelift convert '$(DOCS)' --to '$(DEMO)/parsed'
+else
+	$(BIN)/kitelift convert demo/docs docs --to '$(DEMO)/parsed'
+endif
+	cd '$(DEMO)' && $(BIN)/kitelift run
+	cd '$(DEMO)' && $(BIN)/kitelift search 'How do I find the record that kills every worker?' --mode hybrid --top-k 3
+	cd '$(DEMO)' && $(BIN)/kitelift search '升级失败了怎样回滚到旧版本？' --mode hybrid --top-k 3
 
 check: setup
 	$(BIN)/ruff format --check .
@@ -33,7 +42,7 @@ test-faults: setup
 	$(BIN)/pytest -m faults
 
 golden: setup
-	KITELIFT_GOLDEN=update $(BIN)/pytest tests/chunking/parsers -k golden
+	KITELIFT_UPDATE_GOLDEN=1 $(BIN)/pytest tests/chunking/parsers -k golden
 
 bench-chunking: setup
 	$(BIN)/python -m tests.benchmarks.chunking
