@@ -11,7 +11,7 @@ from chunking.text import clean_text
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*(?:\r\n?|\n)(.*?(?:\r\n?|\n))??(?:---|\.\.\.)[ \t]*(?:\r\n?|\n|\Z)", re.DOTALL
 )
-_LOOKS_LIKE_KEYS = re.compile(r"\s*(?:#.*\s+)*[\w.-]+[ \t]*:(?:\s|\Z)")
+_LOOKS_LIKE_KEYS = re.compile(r"\s*(?:#[^\n]*\n\s*)*+[\w.-]+[ \t]*:(?:\s|\Z)")
 _MAX_CHARS = 100_000
 
 

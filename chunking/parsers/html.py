@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from chunking.parsers.images import without_data_uris
 from chunking.parsers.pipe_tables import pipe_table, place_cells
 from chunking.text import clean_text, is_blank
 
@@ -15,9 +16,14 @@ _INLINE = re.compile(
     "ruby|samp|small|span|strike|strong|sub|sup|s|time|tt|u|var|wbr"
 )
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
-_BLANK_LINES = re.compile(r"[ \t]*\n\s*")
 _NUMBER = re.compile(r"&#(?:[xX]([0-9a-fA-F]+)|([0-9]+));?")
 _NESTING_TAG = re.compile(
+    r"<(/?)(?:address|article|aside|blockquote|center|details|dialog|dir|div|dl|fieldset|figcaption"
+    r"|figure|footer|header|hgroup|listing|main|menu|nav|ol|optgroup|pre|rb|rp|rtc?|search|section"
+    r"|summary|ul)\b",
+    re.IGNORECASE,
+)
+_TAG = re.compile(
     r"<(/?)(?:[uod]l|div|blockquote|section|article|main|center|details|dir|menu)\b", re.IGNORECASE
 )
 _TAG = re.compile(r"<[^<>]*>")
@@ -47,10 +53,12 @@ def html_parts(html: str) -> list[str | HtmlTable | HtmlImage]:
     """
     if _is_bare(html):
         return []
+    html = without_data_uris(clean_text(html))
     if _depth(html) > _MAX_DEPTH:
-        text = _TAG.sub("\n", html)
-        return [] if is_blank(text) else [_BLANK_LINES.sub("\n", text).strip()]
-    body = LexborHTMLParser(_readable(html)).body
+        lines = map(str.strip, _TAG.sub("\n", html).split("\n"))
+        text = "\n".join(line for line in lines if not is_blank(line))
+        return [text] if text else []
+    body = LexborHTMLParser(_NUMBER.sub(_checked_reference, html)).body
     if body is None:
         return []
     parts: list[str | HtmlTable | HtmlImage] = []
@@ -176,13 +184,8 @@ def _walk(root: LexborNode, opaque: set[str]) -> Iterator[tuple[LexborNode, bool
         node = node.next
 
 
-def _readable(html: str) -> str:
-    """Take out what an HTML parser would turn into U+FFFD: NUL, surrogates, such references."""
-    html = clean_text(html)
-    return _NUMBER.sub(_checked_reference, html) if "&#" in html else html
-
-
 def _checked_reference(match: re.Match[str]) -> str:
+    """Drop references that an HTML parser would turn into U+FFFD: to NUL, to half a pair."""
     digits = (match[1] or match[2]).lstrip("0")
     if not digits or len(digits) > 7:
         return ""

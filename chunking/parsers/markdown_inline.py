@@ -98,10 +98,10 @@ def _image(event: Any) -> Any:
 
 def _within(inner: list[Any], index: int, end: int) -> Iterator[tuple[Any, Any]]:
     """Events behind `index` that lie before the byte `end`."""
-    for event, span in inner[index + 1 :]:
-        if span["start"] >= end:
+    for place in range(index + 1, len(inner)):
+        if inner[place][1]["start"] >= end:
             return
-        yield event, span
+        yield inner[place]
 
 
 def _instead_of_inline(html: str) -> str | None:

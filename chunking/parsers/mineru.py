@@ -19,8 +19,8 @@ from chunking.text import clean_text
 _NOISE = frozenset({"header", "footer", "page_number", "aside_text"})
 _PICTURES = frozenset({"image", "chart", "seal"})
 _EQUATIONS = frozenset({"equation", "interline_equation"})
-_EMPHASIS = re.compile(r"(\*{1,3})(?!\s)(.+?)(?<!\s)\1", re.DOTALL)
-_FENCE = re.compile(r"\A\s*(`{3,}|~{3,})[ \t]*(\S*)[^\n]*\n(.*?)\n?[ \t]*\1[`~]*\s*\Z", re.DOTALL)
+_EMPHASIS = re.compile(r"(\*{1,3})(?!\s)(.{1,500}?)(?<!\s)\1", re.DOTALL)
+_FENCE = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(\S*+)")
 _CAPTION = re.compile(
     r"(?:(?:figure|fig\.|table|listing|algorithm)\s*\d[\d.-]*\s*[:.]"
     r"|[图表]\s*\d[\d.-]*\s|(?:代码|算法|清单)\s*\d[\d.-]*[\s:：])",
@@ -139,17 +139,16 @@ class _Reader:
             self._add("table" if words else "paragraph", words or caption, item)
 
     def _read_code(self, item: dict[str, Any]) -> None:
-        body = text_of(item.get("code_body"), self._tally) or self._text(item, "text")
+        body = (text_of(item.get("code_body"), self._tally) or self._text(item, "text")).strip("\n")
         language = self._text(item, "guess_lang")
         fence = _FENCE.match(body)
         if fence:
-            language, body = language or fence[2], fence[3]
+            language = language or fence[2]
+            body = _without_fence(body, fence[1])
         caption = " ".join(
             filter(None, [*self._captions(item, "code_caption"), *self._notes(item, "code")])
         )
-        self._add(
-            "code", body.strip("\n"), item, caption=caption or None, language=language or None
-        )
+        self._add("code", body, item, caption=caption or None, language=language or None)
 
     def _read_picture(self, item: dict[str, Any], kind: str) -> None:
         """Caption, description and footnotes, in the keys of any version."""
@@ -230,6 +229,14 @@ class _Reader:
                 **fields,
             )
         )
+
+
+def _without_fence(code: str, mark: str) -> str:
+    """Code without its first line, and without its last one if that closes the fence."""
+    lines = code.rstrip().split("\n")[1:]
+    if lines and len(lines[-1].strip()) >= len(mark) and not lines[-1].strip().strip(mark[0]):
+        lines.pop()
+    return "\n".join(lines)
 
 
 def _without_page_numbers(

@@ -11,6 +11,8 @@ _MAX_PADDED_CELLS = 1_000_000
 """Beyond it short rows stay short: one wide row over many narrow ones would grow without bound."""
 _MAX_COLUMNS = 1_000
 """Of a spanning cell, as in the HTML standard."""
+_MAX_SPANNED_COLUMNS = 256
+"""With cells over several rows; of columns beyond it such cells stand in their first row only."""
 _MAX_HEADER_ROWS = 3
 _BLANKS = re.compile(r"\s+")
 
@@ -88,7 +90,7 @@ def place_cells(rows: Iterable[Sequence[tuple[str, int, int, bool]]]) -> list[Ce
                     is_header=is_header,
                 )
             )
-            if height > 1 and len(blocked) < _MAX_COLUMNS:
+            if height > 1 and len(blocked) < _MAX_SPANNED_COLUMNS:
                 blocked.update(dict.fromkeys(range(column, column + width), row + height))
             column += width
     return cells

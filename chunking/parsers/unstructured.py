@@ -194,11 +194,12 @@ class _Reader:
         depths = [
             whole_of(mapping_of(item.get("metadata")).get("category_depth")) or 0 for item in items
         ]
+        shallowest = min(depths)
         lines: list[str] = []
         for item, depth in zip(items, depths, strict=True):
             text = self._text(item).strip()
             if text:
-                margin = "  " * min(depth - min(depths), _MAX_DEPTH)
+                margin = "  " * min(depth - shallowest, _MAX_DEPTH)
                 marker = "" if _MARKER.match(text) else "- "
                 lines.append(margin + marker + text.replace("\n", f"\n{margin}  "))
         self._add("list", "\n".join(lines), items[0])

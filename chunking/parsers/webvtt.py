@@ -14,7 +14,7 @@ from chunking.text import clean_text, is_blank
 _TIMING = re.compile(rf"\s*{STAMP}\s*-->\s*{STAMP}(?:\s.*)?", re.ASCII)
 _GAP = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 _NO_CUES = ("WEBVTT", "NOTE", "STYLE", "REGION")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^>]*)>")
+_VOICE = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+([^<>]*)>")
 _TAG = re.compile(r"</?[A-Za-z0-9][^<>]*>")
 
 
@@ -60,5 +60,5 @@ def _voices(payload: str) -> Iterator[tuple[str | None, str]]:
         lines = (html.unescape(_TAG.sub("", line)).strip() for line in (words or "").split("\n"))
         text = without_data_uris(clean_text(join_runs(lines))).strip()
         if not is_blank(text):
-            name = clean_text(html.unescape(speaker or "")).strip()
+            name = without_data_uris(clean_text(html.unescape(speaker or ""))).strip()
             yield name or None, text
