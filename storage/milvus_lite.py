@@ -19,7 +19,9 @@ from storage.milvus_settings import MilvusSettings
 
 _CHILD = Path(__file__).with_name("lite_server.py")
 _LOG = "server.log"
-_STOP_SECONDS = 15.0
+_TUNING = {"MILVUS_LITE_MEMTABLE_MEMORY_LIMIT_BYTES": str(16 * 2**20)}
+"""Rows in memory are slow to read and long to write out at the end; its default is 128 MiB."""
+_STOP_SECONDS = 30.0
 """To answer what is in flight and write out what is in memory; then it is killed (and loses
 nothing: every acknowledged row is in its log)."""
 
@@ -78,6 +80,7 @@ def _child(folder: Path, log: Any) -> Iterator["subprocess.Popen[bytes]"]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
+        env=_TUNING | os.environ,
         start_new_session=True,
     )
     try:

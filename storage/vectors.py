@@ -37,10 +37,9 @@ from storage.protocols import CollectionSpec, Hit, RowKey, SearchMode, VectorDat
 from storage.rows import KEY_FIELDS, batches, key_of, rows_of
 
 _MAX_ROWS = 16_384
-"""Of one answer; servers refuse to send more."""
+"""Of one answer; servers refuse to send more. Milvus Lite reads all its rows for each answer."""
 _DOCUMENTS_PER_FILTER = 200
 _HASHES_PER_FILTER = 1_000
-_PAGE_ROWS = 5_000
 _IDS_PER_DELETE = 2_000
 _LITE_REQUEST_BYTES = 2**20
 """Milvus Lite analyses text in Python, a few hundred KB of Chinese a second."""
@@ -382,7 +381,7 @@ class MilvusStore:
         pages = self._read(
             "the scan",
             self._calls.client.query_iterator,
-            batch_size=_PAGE_ROWS,
+            batch_size=_MAX_ROWS,
             filter=expression,
             output_fields=[*KEY_FIELDS],
         )

@@ -16,7 +16,6 @@ import pytest
 from storage.errors import StorageError
 from storage.memory_vectors import MemoryVectorDatabase
 from storage.milvus_lite import serve
-from storage.milvus_schema import abilities_of
 from storage.milvus_settings import MilvusSettings
 from storage.protocols import CollectionSpec, VectorDatabase, VectorStore
 from storage.vectors import connect
@@ -33,10 +32,6 @@ class Backend:
     """Empty for the one in this process."""
     _shared: list[str] = field(default_factory=list)
     _made: list[str] = field(default_factory=list)
-
-    @property
-    def bm25(self) -> bool:
-        return bool(self.uri) and abilities_of(self.database.version).bm25
 
     def store(self) -> VectorStore:
         """The shared collection: a test uses documents of its own in it."""
