@@ -1,4 +1,4 @@
-"""Parquet of parsed documents, read in bounded memory. Beside document_files.py, pyarrow's keeper.
+"""Parquet of parsed documents, read in bounded memory.
 
 One row per document; SPEC section 2 names the columns. Every spelling of a type that writers use
 is accepted (string, large_string, string_view, dictionary; list, large_list; all null), in any

@@ -197,7 +197,9 @@ class LocalObjectStore:
             return StoreUnavailableError("the folder", self.place, reason)
         return SettingError(
             f"the folder {self.place}",
-            f"{key or 'it'} cannot be {'written' if writing else 'read'}: {reason}",
+            f"{key} cannot be written: {reason}"
+            if writing
+            else f"{error.filename or key} cannot be read: {reason}",
             "Check the path and its permissions, or name another folder.",
         )
 

@@ -52,6 +52,8 @@ READ_BYTES = 1 << 17
 
 _MISSING = {"404", "NoSuchKey", "NotFound", "NoSuchVersion"}
 _LOST = {"412", "PreconditionFailed"}
+_CHANGED = {"416", "InvalidRange", *_LOST}
+"""Of a read that asked for one version: a range beyond its end is beyond that of another."""
 _CONFLICT = {"409", "ConditionalRequestConflict", "OperationAborted"}
 _PASSING = {"RequestTimeout", *_CONFLICT}
 _ENDPOINT_VARIABLES = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}
@@ -303,7 +305,7 @@ class S3ObjectStore:
             )
         if code in _MISSING:
             return ObjectMissingError(self.place, key)
-        if code in _LOST:
+        if code in _CHANGED:
             return ObjectChangedError(self.place, key)
         if code == "InvalidObjectState":
             return BadParquetError(key, "it is archived; restore it first")

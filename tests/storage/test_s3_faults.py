@@ -112,6 +112,16 @@ def test_the_answers_etag_is_compared_where_a_server_ignores_if_match(proxy, sto
             file.read()
 
 
+def test_an_object_that_became_shorter_is_a_changed_one(proxy, store):
+    """A server that ignores If-Match finds the range to lie beyond the end."""
+    store.put("k", b"0123456789")
+    info = store.head("k")
+    proxy.faults.append(says(refusal(416, "InvalidRange")))
+
+    with pytest.raises(ObjectChangedError):
+        store.read_range(info, 5, 5)
+
+
 def test_a_server_that_ignores_ranges_is_not_believed(proxy, store):
     store.put("k", b"0123456789")
     info = store.head("k")
