@@ -23,11 +23,14 @@ from jobs.docket import Note
 from jobs.executor import Lost
 from jobs.rooms import ShardTask
 from jobs.worker import Order, Outcome, walk
+from storage.errors import StoreUnavailableError
 from storage.records import Tally
 from storage.throttles import Pace
 
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
 """No report to anyone; and no token file of an earlier cluster that would lock us out."""
+START_ATTEMPTS = 3
+"""Of a cluster on this machine: a busy one may not start within Ray's own 30 seconds."""
 LOCAL_OBJECT_STORE_BYTES = 128 * 2**20
 """Nothing big goes through it: tasks and results are a few kilobytes."""
 
@@ -42,8 +45,6 @@ class RayExecutor:
         self._started = False
 
     def __enter__(self) -> Self:
-        for name, value in QUIET.items():
-            os.environ.setdefault(name, value)
         if not ray.is_initialized():
             _init()
             self._started = True
@@ -135,18 +136,37 @@ def _walk(order: Order, task: ShardTask, desk: Any) -> Outcome:
 
 
 def _init() -> None:
-    """Join the cluster that RAY_ADDRESS names; else start one here, on loopback."""
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if os.environ.get("RAY_ADDRESS"):
-        ray.init(**quiet)
-        return
-    ray.init(
-        address="local",
-        include_dashboard=False,
-        object_store_memory=LOCAL_OBJECT_STORE_BYTES,
-        _node_ip_address="127.0.0.1",
-        **quiet,
-    )
+    """Join the cluster that RAY_ADDRESS names; else start one here, on loopback.
+
+    Raises:
+        StoreUnavailableError: There is no such cluster, or none could be started.
+    """
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    address = os.environ.get("RAY_ADDRESS", "")
+    attempts = 1 if address else START_ATTEMPTS
+    for attempt in range(attempts):
+        try:
+            ray.init(logging_level=logging.ERROR, log_to_driver=False, **_place(address))
+        except Exception as error:  # Ray raises bare Exceptions where its own processes are slow
+            ray.shutdown()
+            if attempt + 1 == attempts:
+                raise StoreUnavailableError(
+                    "Ray", address or "this machine", str(error).partition("\n")[0]
+                ) from error
+        else:
+            return
+
+
+def _place(address: str) -> dict[str, Any]:
+    if address:
+        return {}  # it reads RAY_ADDRESS itself
+    return {
+        "address": "local",
+        "include_dashboard": False,
+        "object_store_memory": LOCAL_OBJECT_STORE_BYTES,
+        "_node_ip_address": "127.0.0.1",
+    }
 
 
 def _first_line(error: RayError) -> str:
@@ -155,8 +175,6 @@ def _first_line(error: RayError) -> str:
 
 def cluster_told() -> str:
     """Start or join Ray as a run would, and say what it has."""
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
     _init()
     try:
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
