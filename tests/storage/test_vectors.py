@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage import vectors as vectors_module
+from storage import milvus_store
 from storage.errors import (
     CollectionMismatchError,
     RowRefusedError,
@@ -177,7 +177,7 @@ def test_keys_are_those_of_the_documents_asked_for_and_no_others(store):
 
 
 def test_a_document_with_more_rows_than_one_answer_holds_is_complete(store, monkeypatch):
-    monkeypatch.setattr(vectors_module, "_MAX_ROWS", 40)
+    monkeypatch.setattr(milvus_store, "_MAX_ROWS", 40)
     document = unused_document()
     chunks = [a_chunk(document, i) for i in range(100)]
     put(store, chunks)
@@ -198,7 +198,7 @@ def test_a_vector_is_found_by_the_text_that_it_is_of(store):
 
 
 def test_a_text_that_stands_in_very_many_rows_does_not_hide_another(store, monkeypatch):
-    monkeypatch.setattr(vectors_module, "_MAX_ROWS", 50)  # rows of one answer
+    monkeypatch.setattr(milvus_store, "_MAX_ROWS", 50)  # rows of one answer
     document = unused_document()
     common = [a_chunk(document, i, content=f"同上。{document}") for i in range(300)]
     rare = [a_chunk(document, i + 300) for i in range(5)]
@@ -229,7 +229,7 @@ def test_more_rows_than_one_answer_may_hold_are_read_in_bounded_memory(
     put(store, chunks)
 
     assert ids_of(store, "long") == sorted(chunk.chunk_id for chunk in chunks)
-    monkeypatch.setattr(vectors_module, "_MAX_ROWS", 5_000)
+    monkeypatch.setattr(milvus_store, "_MAX_ROWS", 5_000)
     tracemalloc.start()
     scanned = sum(1 for _ in store.scan())
     _, peak = tracemalloc.get_traced_memory()
