@@ -36,17 +36,15 @@ def docling_table(table: Item, tree: Tree, tally: Counter[str]) -> tuple[str, se
 
 
 def group_words(reference: str, tree: Tree, tally: Counter[str]) -> str:
-    """All words of a group, with those of tables inside it, in reading order."""
+    """All words of a group, with those of tables inside it, in reading order; each item once."""
     words: list[str] = []
-    seen: set[str] = set()
     stack: list[str | tuple[str]] = [reference]  # references, and words that are ready, in a tuple
     while stack:
         entry = stack.pop()
         if isinstance(entry, tuple):
             words += entry
             continue
-        item = None if entry in seen else tree.look_up(entry)
-        seen.add(entry)
+        item = tree.meet(entry)
         if item is None:
             continue
         cells = list(_cells(item))
