@@ -29,6 +29,8 @@ class Piece:
     """What the body is made of, in order; not empty."""
     char_start: int | None = None
     """Where the body would begin in the document's source. Claimed only if it stands there."""
+    kind: str = ""
+    """Instead of the kind of its blocks."""
     parent_id: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """Of this chunk, over the document's own."""
@@ -41,8 +43,9 @@ def assemble(
     strategy: str,
     counter: TokenCounter,
     max_tokens: int,
+    first_index: int = 0,
 ) -> list[Chunk]:
-    """Number the pieces, count, name and hash them.
+    """Number the pieces from `first_index` on, count, name and hash them.
 
     `payload_hash` covers every field of the row but itself, `content`, vectors and provenance:
     `content_hash` stands for `content`. It is taken over the hash of what all chunks of the
@@ -64,7 +67,7 @@ def assemble(
     shared_hash = payload_hash({**shared, "metadata": metadata})
     source = document.markdown if document.markdown is not None else document.text or ""
     chunks: list[Chunk] = []
-    for index, piece in enumerate(pieces):
+    for index, piece in enumerate(pieces, start=first_index):
         content = piece.prefix + piece.body
         tokens = counter.count(content)
         if tokens > max_tokens:
@@ -75,7 +78,7 @@ def assemble(
         heading = piece.heading_path[-1] if piece.heading_path else shared["file_title"]
         start = _start(piece, source)
         own: dict[str, Any] = {
-            **_origin(piece.blocks),
+            **_origin(piece.blocks, piece.kind),
             "title": f"{heading}-{piece.part}" if piece.is_cut else heading,
             "parent_title": heading,
             "part": piece.part,
@@ -110,12 +113,14 @@ def _storable(document_id: str) -> str:
     return document_id
 
 
-def _origin(blocks: Sequence[Block]) -> dict[str, Any]:
+def _origin(blocks: Sequence[Block], kind: str) -> dict[str, Any]:
     """Where the blocks come from, with stand-ins for what is not known."""
     first = blocks[0]
-    kind = first.kind if all(block.kind == first.kind for block in blocks) else "paragraph"
+    if not kind:
+        same = first.kind in BLOCK_KINDS and all(block.kind == first.kind for block in blocks)
+        kind = first.kind if same else "paragraph"
     return {
-        "kind": kind if kind in BLOCK_KINDS else "paragraph",
+        "kind": kind,
         "page": first.page or 0,
         "sheet": clean_text(first.sheet) if first.sheet else "",
         "slide": first.slide or 0,

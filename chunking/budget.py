@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import tiktoken
 
@@ -17,6 +18,36 @@ _LINE = re.compile(r".+(?:\n(?:[^\S\n]*\n)*)?|(?:[^\S\n]*\n)+")
 """A line with the blank lines that follow it."""
 
 _MEMO_CHARS = 4_000_000
+
+
+class Counter(Protocol):
+    """Measures texts in some unit: tokens of a vocabulary, or characters."""
+
+    @property
+    def lines_add_up(self) -> bool:
+        """Whether the counts of a text's lines add up to that of the text."""
+
+    def count(self, text: str) -> int: ...
+
+    def head(self, text: str, start: int, tokens: int) -> int:
+        """Where the first `tokens` units of `text[start:]` end, at a whole character."""
+
+
+class Room(Protocol):
+    """What a budget leaves for bodies under one prefix, in the unit of its counter."""
+
+    @property
+    def counter(self) -> Counter: ...
+
+    @property
+    def prefix(self) -> str:
+        """Stands before each body, line break included; empty where there is no heading."""
+
+    @property
+    def tokens(self) -> int:
+        """Left for the body: a first guess where lines do not add up, and `fits` decides."""
+
+    def fits(self, body: str) -> bool: ...
 
 
 class TokenCounter:
@@ -82,15 +113,13 @@ def token_counter(tokenizer_name: str) -> TokenCounter:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """What the budget leaves for bodies under one heading prefix."""
+class PlainRoom:
+    """A room whose only limit is that of its counter."""
 
-    counter: TokenCounter
+    counter: Counter
     max_tokens: int
     prefix: str
-    """Stands before each body, line break included; empty where there is no heading."""
     tokens: int
-    """Left for the body: exact where lines add up, else a first guess, and `fits` decides."""
 
     def count(self, body: str) -> int:
         """Tokens of the content that `body` becomes."""

@@ -25,9 +25,17 @@ def fill(sizes: Sequence[int], first: int, limit: int, fits: Fits) -> int:
             break
         used += sizes[last]
         last += 1
-    while last > first + 1 and not fits(first, last):
-        last -= 1
-    return last
+    is_known = last == first + 1 or fits(first, last)
+    return last if is_known else _last_that_fits(first, last, fits)
+
+
+def _last_that_fits(first: int, last: int, fits: Fits) -> int:
+    """Halve the way back, for sizes may count another unit than `fits` has its limit in."""
+    low, high = first + 1, last
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(first, middle) else (low, middle)
+    return low
 
 
 def carry_over(

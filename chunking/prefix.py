@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from chunking.budget import LONGEST_TOKEN, Room, TokenCounter
+from chunking.budget import LONGEST_TOKEN, Counter, PlainRoom
 from chunking.windows import windows
 
 
@@ -11,14 +11,21 @@ def heading_line(label: str, path: Sequence[str]) -> str:
     return label + " > ".join(path) if path else ""
 
 
-def room_under(heading: str, counter: TokenCounter, max_tokens: int) -> Room:
+def room_under(heading: str, counter: Counter, max_tokens: int) -> PlainRoom:
     """Room for bodies under `heading`, which is cut at a whole character when it is too long.
 
     It gets at most max(16, a quarter of the budget) tokens, and never more than half of it.
     """
     share = min(max(16, max_tokens // 4), max_tokens // 2)
     if len(heading) > LONGEST_TOKEN * share or counter.count(heading) > share:
-        pieces = windows(heading, counter, share, lambda text: counter.count(text) <= share)
-        heading = next(pieces).rstrip()
+        ends = windows(
+            heading,
+            0,
+            len(heading),
+            counter,
+            share,
+            lambda start, end: counter.count(heading[start:end].rstrip()) <= share,
+        )
+        heading = heading[: next(ends)].rstrip()
     prefix = heading + "\n" if heading else ""
-    return Room(counter, max_tokens, prefix, max_tokens - counter.count(prefix))
+    return PlainRoom(counter, max_tokens, prefix, max_tokens - counter.count(prefix))

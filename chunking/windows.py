@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import regex
 
-from chunking.budget import TokenCounter
+from chunking.budget import Counter
 
 # Best place first; each is found backwards from where the budget ends, and none lies before a mark
 # that belongs to the character before it.
@@ -20,22 +20,26 @@ _GRAPHEME = regex.compile(r"\X")
 
 
 def windows(
-    text: str, counter: TokenCounter, tokens: int, fits: Callable[[str], bool]
-) -> Iterator[str]:
-    """Cut `text` into pieces of about `tokens` tokens that fit, and that joined are `text` again.
+    text: str,
+    start: int,
+    end: int,
+    counter: Counter,
+    tokens: int,
+    fits: Callable[[int, int], bool],
+) -> Iterator[int]:
+    """Cut `text[start:end]` into pieces of about `tokens` tokens that fit; yields their ends.
 
     No piece ends inside a character, nor inside a grapheme while one fits. It ends behind a clause,
     a blank or a word where one of them is near.
     """
-    start = 0
-    while start < len(text):
-        end = counter.head(text, start, tokens)
-        if end < len(text):
-            end = cut_before(text, start, end)
-        while end > start + 1 and not fits(text[start:end]):
-            end = cut_before(text, start, end - max(1, (end - start) // 32))
-        yield text[start:end]
-        start = end
+    while start < end:
+        cut = min(counter.head(text, start, tokens), end)
+        if cut < end:
+            cut = cut_before(text, start, cut)
+        while cut > start + 1 and not fits(start, cut):
+            cut = cut_before(text, start, cut - max(1, (cut - start) // 32))
+        yield cut
+        start = cut
 
 
 def cut_before(text: str, start: int, end: int) -> int:
