@@ -1,9 +1,7 @@
 """What Milvus says, in our words and with the right fate; and when a call is made again."""
 
 import http.server
-import os
 import pickle
-import signal
 import socket
 import subprocess
 import sys
@@ -225,26 +223,32 @@ def test_no_call_lets_a_foreign_error_out_when_the_server_is_gone(tmp_path):
 
 
 @pytest.mark.server
-def test_an_upsert_outlasts_a_killed_and_restarted_server(tmp_path, free_port):
-    uri, document = f"http://127.0.0.1:{free_port}", unused_document()
-    first = _lite_on(tmp_path, free_port)
-    database = connect(MilvusSettings(uri=uri, retry_seconds=60))
+def test_an_upsert_outlasts_a_killed_and_restarted_server(tmp_path, free_port, lite_servers):
+    document = unused_document()
+    lite_servers.append(_lite_on(tmp_path, free_port))
+    database = connect(MilvusSettings(uri=f"http://127.0.0.1:{free_port}", retry_seconds=60))
     database.create("docs_1", SPEC)
     store = database.open("docs_1")
     put(store, [a_chunk(document, 0)])
 
-    first.send_signal(signal.SIGKILL)
-    first.wait()
-    later = []
-    timer = threading.Timer(1.5, lambda: later.append(_lite_on(tmp_path, free_port)))
-    timer.start()
+    lite_servers[0].kill()
+    lite_servers[0].wait()
+    again = threading.Timer(1.5, lambda: lite_servers.append(_lite_on(tmp_path, free_port)))
+    again.start()
     put(store, [a_chunk(document, 1)])  # while nobody listens
 
     assert len(store.keys_of([document])) == 2  # and loaded again by itself
-    timer.join()
+    again.join()
     database.close()
-    later[0].kill()
-    later[0].wait()
+
+
+@pytest.fixture
+def lite_servers():
+    servers = []
+    yield servers
+    for server in servers:
+        server.kill()
+        server.wait()
 
 
 # Retries
@@ -349,7 +353,6 @@ def _lite_on(folder, port):
         ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ},
     )
     while server.poll() is None:
         with socket.socket() as probe:

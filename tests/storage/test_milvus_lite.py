@@ -107,16 +107,17 @@ def test_a_second_run_on_the_same_folder_is_told_who_has_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "then",
+    ("then", "children"),
     [
-        "time.sleep(600)",
-        "os.fork() or time.sleep(600)\n    time.sleep(20)",  # a fork that holds the pipe open
+        ("time.sleep(600)", 1),
+        ("time.sleep(600 if os.fork() else 20)", 2),  # a fork that holds the pipe open
     ],
     ids=["alone", "with a fork"],
 )
-def test_it_ends_when_its_owner_is_killed_and_the_folder_is_free(tmp_path, then):
-    owner, uri = start_owner(tmp_path, then=then.replace("\n    ", "\n            "))
-    family = psutil.Process(owner.pid).children(recursive=True)
+def test_it_ends_when_its_owner_is_killed_and_the_folder_is_free(tmp_path, then, children):
+    owner, uri = start_owner(tmp_path, then=then)
+    assert eventually(lambda: len(psutil.Process(owner.pid).children()) == children)
+    family = psutil.Process(owner.pid).children()
     assert answers(uri)
 
     os.kill(owner.pid, signal.SIGKILL)
