@@ -130,6 +130,10 @@ class MemoryVectorStore:
         wanted = set(document_ids)
         return [key for key in self.scan() if key.document_id in wanted]
 
+    def keys_at(self, chunk_ids: Sequence[str]) -> list[RowKey]:
+        wanted = set(chunk_ids)
+        return [key for key in self.scan() if key.chunk_id in wanted]
+
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         wanted = set(content_hashes)
         return {
@@ -141,8 +145,9 @@ class MemoryVectorStore:
     def count(self) -> int:
         return len(self._stored())
 
-    def scan(self) -> Iterator[RowKey]:
-        return iter([key_of(row) for _, row in sorted(self._stored().items())])
+    def scan(self, id_prefix: str = "") -> Iterator[RowKey]:
+        stored = sorted(self._stored().items())
+        return iter([key_of(row) for chunk_id, row in stored if chunk_id.startswith(id_prefix)])
 
     def search(
         self,

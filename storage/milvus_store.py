@@ -97,6 +97,13 @@ class MilvusStore:
                 keys += map(key_of, rows)
         return sorted(keys, key=lambda key: key.chunk_id)
 
+    def keys_at(self, chunk_ids: Sequence[str]) -> list[RowKey]:
+        keys: list[RowKey] = []
+        for batch in _batched(chunk_ids, _IDS_PER_DELETE):
+            rows = self._query(any_of(PRIMARY_KEY, batch), KEY_FIELDS, limit=_MAX_ROWS)
+            keys += map(key_of, rows)
+        return sorted(keys, key=lambda key: key.chunk_id)
+
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         found: dict[str, NDArray[np.float32]] = {}
         for batch in _batched(content_hashes, _HASHES_PER_FILTER):
@@ -107,8 +114,8 @@ class MilvusStore:
         (answer,) = self._query("", ["count(*)"], limit=None)
         return int(answer["count(*)"])
 
-    def scan(self) -> Iterator[RowKey]:
-        return map(key_of, self._pages(f'{PRIMARY_KEY} != ""'))
+    def scan(self, id_prefix: str = "") -> Iterator[RowKey]:
+        return map(key_of, self._pages(f'{PRIMARY_KEY} like "{id_prefix}%"'))
 
     def search(
         self,

@@ -121,6 +121,8 @@ class RowKey:
     document_id: str
     content_hash: str
     payload_hash: str
+    run_id: str = field(default="", compare=False)
+    """The run that wrote it: provenance, and no part of what the row is."""
 
 
 SearchMode = Literal["dense", "sparse", "hybrid"]
@@ -166,14 +168,20 @@ class VectorStore(Protocol):
     def keys_of(self, document_ids: Sequence[str]) -> list[RowKey]:
         """The key of every row of these documents, sorted by chunk id; strongly consistent."""
 
+    def keys_at(self, chunk_ids: Sequence[str]) -> list[RowKey]:
+        """The keys of those rows that exist, sorted by chunk id; strongly consistent."""
+
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """For each hash that some row has: that row's dense vector, shape (dim,)."""
 
     def count(self) -> int:
         """Rows, strongly consistent; never what deleted rows still occupy."""
 
-    def scan(self) -> Iterator[RowKey]:
-        """Every row's key, in bounded memory; strongly consistent at the start."""
+    def scan(self, id_prefix: str = "") -> Iterator[RowKey]:
+        """The key of every row whose id starts so, in bounded memory and in no order.
+
+        Strongly consistent at the start.
+        """
 
     def search(
         self,
@@ -207,6 +215,10 @@ class VectorDatabase(Protocol):
 
     @property
     def version(self) -> str: ...
+
+    @property
+    def has_sparse(self) -> bool:
+        """Whether the server can do BM25 search (Milvus 2.5 or later, Milvus Lite)."""
 
     def describe(self, collection: str) -> CollectionSpec | None:
         """None if there is no such collection.

@@ -51,7 +51,7 @@ JSON_BYTES = 65_536
 
 Row = dict[str, Any]
 
-KEY_FIELDS = ("chunk_id", "document_id", "content_hash", "payload_hash")
+KEY_FIELDS = ("chunk_id", "document_id", "content_hash", "payload_hash", "run_id")
 
 
 def key_of(row: Mapping[str, Any]) -> RowKey:
