@@ -27,10 +27,11 @@ from storage.records import RunRecord
 
 if TYPE_CHECKING:
     from jobs.run import RunOptions
+    from storage.protocols import VectorDatabase
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-USAGE, FATAL, REFUSED = 2, 3, 4
+PARTIAL, USAGE, FATAL, REFUSED = 1, 2, 3, 4
 
 
 def with_config(command: F) -> F:
@@ -368,6 +369,148 @@ def search(
 
 
 @main.command()
+@click.option("--repair", is_flag=True, help="Do the least that makes it right.")
+@click.option("--wait", "wait_seconds", default=0.0, help="Seconds to wait for another run.")
+@as_json
+@with_config
+def verify(
+    repair: bool, wait_seconds: float, as_json: bool, config_path: Path | None, debug: bool
+) -> None:
+    """Audit the collection against the ledger and the source: missing, stale, foreign rows.
+
+    \b
+    kitelift verify
+    kitelift verify --repair
+    """
+    from jobs.verify import verify as look  # noqa: PLC0415
+
+    with errors_told(debug):
+        config = load_config(config_path)
+        with open_view() as view:
+            told = look(config, view, repair=repair, wait_seconds=wait_seconds)
+        _print(told, as_json, render.audit_page)
+    sys.exit(0 if told["clean"] else PARTIAL)
+
+
+@main.command()
+@click.argument("collection", required=False)
+@as_json
+@with_config
+def promote(collection: str | None, as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """Point the alias at the newest complete collection, or at the one that is named.
+
+    \b
+    kitelift promote
+    kitelift promote docs_6a42a518b574
+    """
+    from jobs.promotion import promotable  # noqa: PLC0415
+
+    _move_alias(config_path, debug, as_json, lambda *at: collection or promotable(*at))
+
+
+@main.command()
+@as_json
+@with_config
+def rollback(as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """Point the alias where it pointed before its last move.
+
+    \b
+    kitelift rollback
+    """
+    from jobs.promotion import earlier_collection  # noqa: PLC0415
+
+    _move_alias(config_path, debug, as_json, earlier_collection)
+
+
+@main.group("dead-letters")
+def dead_letters() -> None:
+    """What of the source could not go in, and why.
+
+    \b
+    kitelift dead-letters list
+    kitelift dead-letters show broken.md
+    kitelift dead-letters replay
+    """
+
+
+@dead_letters.command("list")
+@as_json
+@with_config
+def list_letters(as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """List all dead letters that stand.
+
+    \b
+    kitelift dead-letters list --json
+    """
+    _letters((), config_path, as_json=as_json, debug=debug)
+
+
+@dead_letters.command("show")
+@click.argument("document_ids", nargs=-1, required=True)
+@as_json
+@with_config
+def show_letters(
+    document_ids: tuple[str, ...], as_json: bool, config_path: Path | None, debug: bool
+) -> None:
+    """Show the dead letters of some documents, or of an object by its key.
+
+    \b
+    kitelift dead-letters show broken.md
+    """
+    _letters(document_ids, config_path, as_json=as_json, debug=debug)
+
+
+@dead_letters.command("replay")
+@click.argument("document_ids", nargs=-1)
+@click.option("--wait", "wait_seconds", default=0.0, help="Seconds to wait for another run.")
+@as_json
+@with_config
+def replay_letters(
+    document_ids: tuple[str, ...],
+    wait_seconds: float,
+    as_json: bool,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
+    """Try dead letters again, all of them or those of some documents.
+
+    \b
+    kitelift dead-letters replay
+    kitelift dead-letters replay broken.md
+    """
+    from jobs.dead_letters import find_letters, replay_options  # noqa: PLC0415
+
+    def options(config: Config) -> "RunOptions":
+        return replay_options(find_letters(_ledger(config), document_ids), wait_seconds)
+
+    _run(config_path, options, as_json=as_json, debug=debug)
+
+
+@main.command()
+@click.option("--keep-runs", default=20, show_default=True, type=click.IntRange(min=0))
+@click.option("--dry-run", is_flag=True, help="Say what would go.")
+@as_json
+@with_config
+def gc(keep_runs: int, dry_run: bool, as_json: bool, config_path: Path | None, debug: bool) -> None:
+    """Drop ledger data of old runs, and collections that neither the alias nor rollback needs.
+
+    \b
+    kitelift gc --dry-run
+    kitelift gc --keep-runs 50
+    """
+    from jobs.gc import collect, find_garbage  # noqa: PLC0415
+
+    with errors_told(debug):
+        config = load_config(config_path)
+        with _database(config) as database:
+            ledger = _ledger(config)
+            garbage = find_garbage(ledger, database, config.milvus.collection, keep_runs)
+            if not dry_run:
+                collect(garbage, ledger, database)
+    _print({**asdict(garbage), "dropped": not dry_run}, as_json, render.garbage_page)
+
+
+@main.command()
 @as_json
 @with_config
 def doctor(as_json: bool, config_path: Path | None, debug: bool) -> None:
@@ -412,14 +555,15 @@ def _run(
     debug: bool,
 ) -> None:
     from jobs.run import run_job  # noqa: PLC0415
+    from jobs.stopping import stop_sign  # noqa: PLC0415
 
     told: Report | None = None
     with errors_told(debug):
         config = load_config(config_path)
         chosen = options(config)
         try:
-            with open_view() as view:
-                told = run_job(config, chosen, view)
+            with stop_sign() as sign, open_view() as view:
+                told = run_job(config, chosen, view, sign)
         except LeaseError as error:
             if as_json:
                 _print_json(_refused(config, str(error)))
@@ -446,6 +590,48 @@ def errors_told(debug: bool) -> Iterator[None]:
         if isinstance(error, LeaseError):
             sys.exit(REFUSED)
         sys.exit(USAGE if isinstance(error, ConfigError) else FATAL)
+
+
+def _move_alias(
+    config_path: Path | None,
+    debug: bool,
+    as_json: bool,
+    choose: Callable[["VectorDatabase", Ledger, str], str],
+) -> None:
+    from jobs.promotion import point_alias  # noqa: PLC0415
+
+    with errors_told(debug):
+        config = load_config(config_path)
+        alias = config.milvus.collection
+        with _database(config) as database:
+            ledger = _ledger(config)
+            moved = point_alias(database, ledger, alias, choose(database, ledger, alias))
+            target = database.alias_target(alias)
+    told = {"alias": alias, "collection": target, "before": moved.before if moved else target}
+    _print(told, as_json, render.promotion_page)
+
+
+def _letters(
+    document_ids: tuple[str, ...], config_path: Path | None, *, as_json: bool, debug: bool
+) -> None:
+    from jobs.dead_letters import find_letters  # noqa: PLC0415
+
+    with errors_told(debug):
+        found = find_letters(_ledger(load_config(config_path)), document_ids)
+    _print([asdict(letter) for letter in found], as_json, render.letters_page)
+
+
+@contextmanager
+def _database(config: Config) -> "Iterator[VectorDatabase]":
+    from storage.milvus_lite import reachable  # noqa: PLC0415
+    from storage.vectors import connect  # noqa: PLC0415
+
+    with reachable(config.milvus) as milvus:
+        database = connect(milvus)
+        try:
+            yield database
+        finally:
+            database.close()
 
 
 def _ledger(config: Config) -> Ledger:

@@ -71,6 +71,11 @@ class RunSettings(BaseModel):
     """Texts given to the model between two stagings: what a kill can cost, per worker."""
     max_attempts: int = Field(default=3, ge=1)
     """Of one shard, when a store does not answer or a worker dies."""
+    lease_seconds: float = Field(default=30.0, ge=1)
+    """Without a heartbeat for so long, a run counts as dead and another may take over. It must be
+    longer than the longest call, and the same for all who write the collection."""
+    promote: bool = True
+    """Move the alias when a new collection is complete and verified; else `kitelift promote`."""
 
 
 class LimitSettings(BaseModel):
@@ -78,6 +83,12 @@ class LimitSettings(BaseModel):
 
     max_delete_ratio: float = Field(default=0.2, ge=0, le=1)
     """A run that would delete a larger part of the documents stops; --allow-delete overrides."""
+    max_tokens: int = Field(default=0, ge=0)
+    """Tokens that one run may embed; then it ends partial, and the next goes on. 0 is no limit."""
+    max_cost: float = Field(default=0.0, ge=0)
+    """As max_tokens, by embedding.cost_per_million_tokens."""
+    deadline_seconds: float = Field(default=0.0, ge=0)
+    """How long one run may take before it ends partial. 0 is no limit."""
 
 
 class Config(BaseModel):

@@ -7,10 +7,11 @@ from jobs.changes import Change, chunk_documents, compare
 from jobs.config import Config
 from jobs.docket import Docket
 from jobs.footing import Footing, stand
+from jobs.journal import new_run_id
 from jobs.plan import Scope, make_plan
 from jobs.progress import View
 from jobs.rooms import Rooms, ShardTask
-from jobs.run import new_run_id, shard_size
+from jobs.run import shard_size
 from jobs.vectors import distinct_texts, reusable
 from jobs.windows import read_windows
 from jobs.worker import open_rooms

@@ -6,16 +6,17 @@ from types import TracebackType
 from typing import Self
 
 from storage.errors import LeaseError, StorageError
-from storage.lease import LEASE_SECONDS, Lease
+from storage.lease import Lease
 
-BEAT_SECONDS = LEASE_SECONDS / 4
+BEATS_A_LEASE = 4
 
 
 class Heartbeat:
     """Beats in a thread while its context lasts; releases the lease at the end."""
 
-    def __init__(self, lease: Lease, collection: str) -> None:
+    def __init__(self, lease: Lease, collection: str, lease_seconds: float) -> None:
         self._lease, self._collection = lease, collection
+        self._seconds = lease_seconds
         self._stop = threading.Event()
         self._lost: LeaseError | None = None
         self._thread = threading.Thread(target=self._beat, name="lease", daemon=True)
@@ -41,14 +42,14 @@ class Heartbeat:
 
     def _beat(self) -> None:
         last = time.monotonic()
-        while not self._stop.wait(BEAT_SECONDS):
+        while not self._stop.wait(self._seconds / BEATS_A_LEASE):
             try:
                 self._lease.beat()
             except LeaseError as error:
                 self._lost = error
                 return
             except StorageError as error:
-                if time.monotonic() - last > LEASE_SECONDS:
+                if time.monotonic() - last > self._seconds:
                     self._lost = LeaseError(
                         self._collection, "nobody we can see", f"The ledger is gone: {error}"
                     )

@@ -16,6 +16,7 @@ from jobs.changes import Change, chunk_documents, compare
 from jobs.docket import Docket, Note
 from jobs.edges import reach
 from jobs.rooms import Rooms, ShardTask
+from jobs.sweep import delete_rows
 from jobs.vectors import Sourced, find_vectors
 from jobs.windows import read_windows
 from storage.errors import Fate, RowRefusedError, StorageError
@@ -131,10 +132,8 @@ def _write(
             reach("upserted")
     stale = [chunk_id for change in changes for chunk_id in change.stale]
     with docket.stage("delete"):
-        for start in range(0, len(stale), ROWS_A_WRITE):
-            task.fence.check(state)
-            store.delete(stale[start : start + ROWS_A_WRITE])
-            reach("deleted")
+        delete_rows(store, stale, lambda: task.fence.check(state))
+        reach("deleted")
     docket.add(Tally(upserted=len(chunks), deleted=len(stale)))
     for change in changes:
         docket.stored(change.arrival, change.chunks)

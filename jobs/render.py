@@ -233,3 +233,54 @@ def hits_page(hits: Iterable[dict[str, Any]], *, excerpt: int = 300) -> Renderab
         short = body if len(body) <= excerpt else body[:excerpt].rstrip() + " …"
         parts += [head, Text("\n".join(f"   {line}" for line in short.split("\n"))), Text("")]
     return Group(*parts) if parts else Text("Nothing found.")
+
+
+def audit_page(told: dict[str, Any]) -> RenderableType:
+    after = told.get("repaired", told)
+    lines = [f"Collection {told['collection']}: {told['rows']} rows, {told['expected']} on record"]
+    for kind in ("missing", "altered", "stale", "orphaned", "foreign"):
+        found = told[kind]
+        first = ", ".join(f"{f['chunk_id']} of {f['document_id']!r}" for f in found["first"][:3])
+        lines.append(f"  {kind:<9} {found['count']}" + (f": {first} …" if first else ""))
+    if told["unsettled"]:
+        lines.append(f"  unsettled {len(told['unsettled'])} objects: the next run mends them")
+    if told["waiting"]:
+        lines.append(f"  waiting   {len(told['waiting'])} objects changed since the last run")
+    if after is not told:
+        lines.append(f"After the repair: {after['rows']} rows, {after['expected']} on record")
+    lines.append("Clean." if told["clean"] else "Not clean: `kitelift verify --repair` mends it.")
+    return Text("\n".join(lines))
+
+
+def promotion_page(told: dict[str, Any]) -> RenderableType:
+    if told["before"] == told["collection"]:
+        return Text(f"Alias {told['alias']} points to {told['collection']} already.")
+    before = f" (before: {told['before']})" if told["before"] else ""
+    return Text(f"Alias {told['alias']} points to {told['collection']} now{before}.")
+
+
+def letters_page(letters: list[dict[str, Any]]) -> RenderableType:
+    if not letters:
+        return Text("No dead letter stands.")
+    table = Table(box=None, pad_edge=False)
+    for column in ("document", "object", "row", "stage", "attempts", "reason"):
+        table.add_column(column, overflow="fold")
+    for letter in letters:
+        table.add_row(
+            escape(letter["document_id"] or "(the object)"),
+            escape(letter["object_key"]),
+            str(letter["row"]) if letter["row"] >= 0 else "",
+            letter["stage"],
+            str(letter["attempts"]),
+            escape(letter["reason"]),
+        )
+    return table
+
+
+def garbage_page(told: dict[str, Any]) -> RenderableType:
+    verb = "Dropped" if told["dropped"] else "Would drop"
+    return Text(
+        f"{verb} {len(told['keys'])} ledger objects of old runs ({len(told['runs'])} runs whole), "
+        f"{len(told['collections'])} collections"
+        + (f": {', '.join(told['collections'])}" if told["collections"] else "")
+    )

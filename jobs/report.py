@@ -88,6 +88,8 @@ def make_report(
 def outcome_of(plan: RunPlan, results: Iterable[ShardResult]) -> str:
     """`succeeded` only if every document of the source is in, or was left out for good reason."""
     results = list(results)
+    if len(results) < len(plan.shards):
+        return "partial"
     if any(o.fault for o in plan.objects) or any(r.part is None or r.dead for r in results):
         return "partial"
     return "partial" if _duplicates(results)[1] else "succeeded"

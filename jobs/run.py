@@ -5,33 +5,33 @@ probe the state store → lease → probe the model, reach Milvus, read the ledg
 """
 
 import os
-import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
+from jobs.audit import audit
 from jobs.catalogue import after_run, in_order
-from jobs.config import Config, ConfigError
+from jobs.config import Config
 from jobs.edges import reach
 from jobs.executor import Executor, InlineExecutor
 from jobs.footing import Footing, stand
 from jobs.heartbeat import Heartbeat
+from jobs.journal import Journal, new_record, now
 from jobs.plan import Scope, ShardSize, make_plan
 from jobs.progress import View
+from jobs.promotion import point_alias
 from jobs.report import Report, make_report, outcome_of
 from jobs.rooms import ShardTask
 from jobs.schedule import work_off
-from jobs.sweep import sweep
+from jobs.stopping import StopSign
+from jobs.sweep import delete_rows, sweep
 from storage.errors import LeaseError, SettingError, StorageError
 from storage.lease import Fence, acquire, this_process
 from storage.ledger import Ledger
 from storage.objects import open_location, probe_conditional_writes
 from storage.parts import write_ids
-from storage.records import ENDED, Catalogue, Fates, RunPlan, RunRecord, ShardResult, Tally
+from storage.records import ENDED, Catalogue, Fates, RunPlan, ShardResult, Tally
 from storage.throttles import Pace, SharedPace
-
-PROGRESS_EVERY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,16 @@ class GuardError(StorageError):
         return f"{self.reason} Nothing was changed; --allow-delete goes on all the same."
 
 
-def run_job(config: Config, options: RunOptions, view: View) -> Report:
+def run_job(
+    config: Config, options: RunOptions, view: View, sign: StopSign | None = None
+) -> Report:
     """Bring the collection up to date with the source.
+
+    Args:
+        config: What to do, and where.
+        options: What the command line says beside it.
+        view: Hears how it goes on.
+        sign: Looked at before each new shard; a reason in it ends the run, partial.
 
     Returns:
         The report, written to the ledger too; its outcome tells how the run ended.
@@ -72,51 +80,24 @@ def run_job(config: Config, options: RunOptions, view: View) -> Report:
     state = open_location(config.state.uri, config.s3)
     ledger = Ledger(state, config.milvus.collection)
     probe_conditional_writes(state)
-    record = _new_record(config, options, ledger)
+    record = new_record(config, options.run_id, options.command, ledger)
     lease = acquire(
         state.objects,
         ledger.lease_key,
         config.milvus.collection,
         this_process(record.run_id, private_workers=_private_workers(config)),
+        lease_seconds=config.run.lease_seconds,
         wait_seconds=options.wait_seconds,
         tell=view.tell,
     )
-    with Heartbeat(lease, config.milvus.collection) as heartbeat:
-        journal = _Journal(ledger, record, heartbeat, view)
+    with Heartbeat(lease, config.milvus.collection, config.run.lease_seconds) as heartbeat:
+        journal = Journal(ledger, record, heartbeat, view)
         try:
             with stand(config, view.tell) as footing:
-                return _Run(config, options, footing, lease.fence, journal, begun).walk()
+                run = _Run(config, options, footing, lease.fence, journal, begun)
+                return run.walk(sign or StopSign())
         except (KeyboardInterrupt, StorageError) as error:
             return _broken_off(journal, error, config, begun)
-
-
-class _Journal:
-    """The run's record, kept up to date in the ledger while the work goes on."""
-
-    def __init__(self, ledger: Ledger, record: RunRecord, heart: Heartbeat, view: View) -> None:
-        self.ledger, self.record, self.view = ledger, record, view
-        self._heart = heart
-        self._written = time.monotonic()
-
-    def note(self, work: Tally) -> None:
-        self.record = replace(self.record, progress=self.record.progress + work)
-        self.view.work(work)
-
-    def shard(self, result: ShardResult) -> None:
-        self.record = replace(self.record, shards_done=self.record.shards_done + 1)
-        self.view.shard(result)
-
-    def pulse(self) -> None:
-        """Called all the time; raises LeaseError once the lease is lost."""
-        self._heart.check()
-        if time.monotonic() - self._written >= PROGRESS_EVERY_SECONDS:
-            self.change()
-
-    def change(self, **fields: object) -> None:
-        """Write the record, with these fields changed."""
-        self._written = time.monotonic()
-        self.record = replace(self.record, updated_at=_now(), **fields)  # type: ignore[arg-type]
-        self.ledger.write_run(self.record)
 
 
 class _Run:
@@ -128,13 +109,13 @@ class _Run:
         options: RunOptions,
         footing: Footing,
         fence: Fence,
-        journal: _Journal,
+        journal: Journal,
         begun: float,
     ) -> None:
         self._config, self._options, self._footing = config, options, footing
         self._fence, self._journal, self._begun = fence, journal, begun
 
-    def walk(self) -> Report:
+    def walk(self, sign: StopSign) -> Report:
         footing, journal = self._footing, self._journal
         reach("leased")
         plan = self._plan()
@@ -143,13 +124,16 @@ class _Run:
         journal.change(state="running", shards_total=len(plan.shards))
         footing.database.create(footing.collection, footing.spec)
         reach("created")
-        results = list(self._shards(plan))
+        results = list(self._shards(plan, sign))
         journal.change(state="sweeping")
         swept = self._sweep(plan)
         reach("swept")
-        journal.change(state="promoting")
-        outcome = outcome_of(plan, results)
-        self._write_catalogue(plan, results)
+        catalogue = self._catalogue(plan, results)
+        journal.change(state="verifying")
+        reason = sign.reason or self._verify(catalogue)
+        journal.change(state="promoting", reason=reason)
+        outcome = "partial" if reason else outcome_of(plan, results)
+        self._write_catalogue(catalogue)
         reach("catalogued")
         self._promote(results)
         reach("promoted")
@@ -211,38 +195,60 @@ class _Run:
                 f"source, more than limits.max_delete_ratio = {allowed:g} allows."
             )
 
-    def _shards(self, plan: RunPlan) -> Iterator[ShardResult]:
-        footing, run = self._footing, self._config.run
+    def _shards(self, plan: RunPlan, sign: StopSign) -> Iterator[ShardResult]:
+        """Results of all shards: those of an earlier attempt at this run, then the others."""
+        footing = self._footing
         done = {result.number: result for result in footing.ledger.results(plan.run_id)}
         for result in done.values():
             self._journal.shard(result)
             yield result
-        attempts = footing.ledger.attempts(plan) if done or self._options.run_id else {}
-        tasks = (
-            ShardTask(
+        if len(done) == len(plan.shards):
+            return
+        with _executor(self._config, footing, self._journal.note) as executor:
+            for result in work_off(
+                self._tasks(plan, done, sign),
+                executor,
+                footing.ledger.objects,
+                max_attempts=self._config.run.max_attempts,
+                pulse=self._journal.pulse,
+            ):
+                self._journal.shard(result)
+                yield result
+
+    def _tasks(self, plan: RunPlan, done: Collection[int], sign: StopSign) -> Iterator[ShardTask]:
+        """What is left to walk, for as long as nothing speaks against beginning another shard."""
+        ledger, run = self._footing.ledger, self._config.run
+        attempts = ledger.attempts(plan)
+        for shard in plan.shards:
+            if shard.number in done:
+                continue
+            sign.reason = sign.reason or self._cap_reached()
+            if sign.reason:
+                return
+            yield ShardTask(
                 run_id=plan.run_id,
                 shard=shard,
-                folder=footing.ledger.shard_folder(plan, shard.number),
+                folder=ledger.shard_folder(plan, shard.number),
                 attempt=attempts.get(shard.number, 0) + 1,
                 fence=self._fence,
                 window_bytes=run.window_bytes,
                 embed_texts=run.embed_texts,
             )
-            for shard in plan.shards
-            if shard.number not in done
+
+    def _cap_reached(self) -> str:
+        """Which limit of the configuration ends the run before its next shard, if any."""
+        limits, tokens = self._config.limits, self._journal.record.progress.tokens
+        cost = tokens / 1e6 * self._config.embedding.cost_per_million_tokens
+        seconds = time.monotonic() - self._begun
+        caps = (
+            ("max_tokens", limits.max_tokens, tokens),
+            ("max_cost", limits.max_cost, cost),
+            ("deadline_seconds", limits.deadline_seconds, seconds),
         )
-        if len(done) == len(plan.shards):
-            return
-        with _executor(self._config, footing, self._journal.note) as executor:
-            for result in work_off(
-                tasks,
-                executor,
-                footing.ledger.objects,
-                max_attempts=run.max_attempts,
-                pulse=self._journal.pulse,
-            ):
-                self._journal.shard(result)
-                yield result
+        for name, cap, spent in caps:
+            if cap and spent >= cap:
+                return f"limits.{name} = {cap:g} is reached; what was committed stays, run again"
+        return ""
 
     def _sweep(self, plan: RunPlan) -> Tally:
         if not plan.vanished_key:
@@ -262,30 +268,63 @@ class _Run:
             seconds={"sweep": time.monotonic() - begun},
         )
 
-    def _write_catalogue(self, plan: RunPlan, results: list[ShardResult]) -> None:
+    def _catalogue(self, plan: RunPlan, results: list[ShardResult]) -> Catalogue:
+        """What the collection holds when all that this run did is told."""
         footing = self._footing
         known = footing.folded.catalogue
         entries = {entry.key: entry for entry in known.entries}
         entries = after_run(footing.ledger, entries, plan, results)
         for key in plan.gone_objects:
             entries.pop(key, None)
-        catalogue = Catalogue(
+        return Catalogue(
             fingerprint=plan.fingerprint,
             run_id=plan.run_id,
             entries=in_order(entries),
             canary=known.canary or tuple(map(float, footing.probe.canary)),
         )
+
+    def _verify(self, catalogue: Catalogue) -> str:
+        """Count the rows; look closer only where they are not as many as they should be.
+
+        Returns:
+            What is wrong, or an empty text.
+        """
+        footing = self._footing
+        if any(entry.residue for entry in catalogue.entries):
+            return ""  # the run is partial as it is; what it left is told by its shards
+        store = footing.database.open(footing.collection)
+        if store.count() == sum(entry.chunks for entry in catalogue.entries):
+            return ""
+        state = footing.ledger.objects
+        runs = [record.run_id for record in footing.ledger.runs()]
+        found = audit(state, catalogue, store, runs, ())
+        surplus = [f.chunk_id for kind in (found.stale, found.orphaned) for f in kind.named]
+        delete_rows(store, surplus, lambda: self._fence.check(state))
+        lacks = found.missing.count + found.altered.count
+        if lacks or found.foreign.count:
+            return (
+                f"{lacks} rows are missing or altered, {found.foreign.count} are not ours; "
+                "`kitelift verify --repair` mends it."
+            )
+        return ""
+
+    def _write_catalogue(self, catalogue: Catalogue) -> None:
+        footing = self._footing
         self._fence.check(footing.ledger.objects)
         footing.ledger.write_catalogue(catalogue, footing.catalogue_etag)
 
     def _promote(self, results: list[ShardResult]) -> None:
-        """Readers see a collection only when all of the source was walked into it."""
+        """Readers see a collection only when all of the source was walked into it, and verified.
+
+        The first collection is shown as soon as there is one: before it, readers have nothing.
+        """
         footing, alias = self._footing, self._config.milvus.collection
         target = footing.database.alias_target(alias)
         whole = not self._options.scope.is_narrow and all(r.part is not None for r in results)
-        if target is None or (target != footing.collection and whole):
+        ready = whole and not self._journal.record.reason and self._config.run.promote
+        if target is None or (target != footing.collection and ready):
             self._fence.check(footing.ledger.objects)
-            footing.database.point_alias(alias, footing.collection)
+            point_alias(footing.database, footing.ledger, alias, footing.collection)
             self._journal.view.tell(f"alias {alias} points to {footing.collection}")
 
     def _report(
@@ -313,7 +352,7 @@ class _Run:
         ledger = self._footing.ledger
         record = ledger.run(run_id)
         if record is not None and record.state not in ENDED:
-            ledger.write_run(replace(record, state="superseded", updated_at=_now()))
+            ledger.write_run(replace(record, state="superseded", updated_at=now()))
         ledger.close_run(run_id)
 
 
@@ -321,33 +360,7 @@ def shard_size(config: Config) -> ShardSize:
     return ShardSize(bytes=config.run.shard_bytes, documents=config.run.shard_documents)
 
 
-def new_run_id() -> str:
-    """Sorts by time, and two runs of the same second differ."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
-
-
-def _new_record(config: Config, options: RunOptions, ledger: Ledger) -> RunRecord:
-    run_id = options.run_id or new_run_id()
-    earlier = ledger.run(run_id)
-    if earlier is not None and earlier.state in ENDED:
-        raise ConfigError(
-            f"run {run_id} has ended ({earlier.state}); `kitelift rerun {run_id}` takes up what "
-            "did not end well, or give another --run-id."
-        )
-    return RunRecord(
-        run_id=run_id,
-        state="planned",
-        fingerprint="",
-        collection="",
-        alias=config.milvus.collection,
-        holder=str(this_process(run_id, private_workers=False)),
-        started_at=earlier.started_at if earlier else _now(),
-        updated_at=_now(),
-        command=options.command,
-    )
-
-
-def _broken_off(journal: _Journal, error: BaseException, config: Config, begun: float) -> Report:
+def _broken_off(journal: Journal, error: BaseException, config: Config, begun: float) -> Report:
     """The report of a run that ended before its end; what it committed stays, and is resumed."""
     interrupted = isinstance(error, KeyboardInterrupt)
     if isinstance(error, LeaseError):
@@ -391,7 +404,3 @@ def _executor(config: Config, footing: Footing, note: Callable[[Tally], None]) -
 
 def _private_workers(config: Config) -> bool:
     return config.run.executor == "inline" or not os.environ.get("RAY_ADDRESS")
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from chunking.strategies import STRATEGIES
+from chunking.structure import StructureAwareChunker
 from jobs.config import Config
 
 WIDTH = 96
@@ -43,7 +43,7 @@ def _keys(section: type[BaseModel]) -> Iterator[str]:
 def _strategy_options() -> Iterator[str]:
     """Options of the default strategy; the others have their own (docs/strategies.md)."""
     yield "# Options of the strategy `structure`, whose docstring tells them."
-    for parameter in inspect.signature(STRATEGIES["structure"]).parameters.values():
+    for parameter in inspect.signature(StructureAwareChunker).parameters.values():
         if isinstance(parameter.default, str | int | float | bool):
             yield f"{parameter.name} = {_toml(parameter.default)}"
 

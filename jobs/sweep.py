@@ -1,6 +1,6 @@
 """Delete the documents that vanished from the source, by the ids of their rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from storage.lease import Fence
@@ -26,11 +26,16 @@ def sweep(
     for document_ids in _slices(read_ids_of(state, vanished_key)):
         pulse()
         chunk_ids = [key.chunk_id for key in store.keys_of(document_ids)]
-        for start in range(0, len(chunk_ids), IDS_A_DELETE):
-            fence.check(state)
-            store.delete(chunk_ids[start : start + IDS_A_DELETE])
+        delete_rows(store, chunk_ids, lambda: fence.check(state))
         deleted += len(chunk_ids)
     return deleted
+
+
+def delete_rows(store: VectorStore, chunk_ids: Sequence[str], check: Callable[[], None]) -> None:
+    """Delete by id, a bounded number at a time; `check` comes before each write."""
+    for start in range(0, len(chunk_ids), IDS_A_DELETE):
+        check()
+        store.delete(chunk_ids[start : start + IDS_A_DELETE])
 
 
 def _slices(ids: Iterator[str]) -> Iterator[list[str]]:

@@ -19,7 +19,7 @@ from storage.errors import ConditionFailedError, LeaseError, ObjectMissingError
 from storage.protocols import ObjectStore
 
 LEASE_SECONDS = 30.0
-"""Without a heartbeat for so long, a holder counts as dead."""
+"""Without a heartbeat for so long, a holder counts as dead, if the configuration says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class Fence:
 
 
 class Lease:
-    """A held lease. `beat` it at least every third of LEASE_SECONDS; `release` it at the end."""
+    """A held lease. `beat` it several times in a lease time; `release` it at the end."""
 
     def __init__(self, objects: ObjectStore, fence: Fence, state: LeaseState, etag: str) -> None:
         self._objects = objects
@@ -133,6 +133,7 @@ def acquire(
     collection: str,
     holder: Holder,
     *,
+    lease_seconds: float = LEASE_SECONDS,
     wait_seconds: float = 0.0,
     tell: Callable[[str], None] = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
@@ -145,6 +146,7 @@ def acquire(
         key: Of the lease object.
         collection: For messages.
         holder: Us.
+        lease_seconds: Without a beat for so long, a holder counts as dead.
         wait_seconds: How long to wait for a living holder to end.
         tell: Hears why this takes time.
         clock: Monotonic seconds.
@@ -157,7 +159,7 @@ def acquire(
         if etag != seen_etag:
             seen_etag, seen_since, beats = etag, clock(), beats + 1
         unchanged = clock() - seen_since
-        if state is None or state.released or state.holder.is_gone or unchanged >= LEASE_SECONDS:
+        if state is None or state.released or state.holder.is_gone or unchanged >= lease_seconds:
             fence = Fence(
                 key=key,
                 collection=collection,
@@ -169,19 +171,19 @@ def acquire(
                 return lease
             continue
         # A beat that we saw ourselves outweighs what its clock says.
-        looks_dead = beats == 1 and not 0 <= _age(state) < LEASE_SECONDS
+        looks_dead = beats == 1 and not 0 <= _age(state) < lease_seconds
         if not looks_dead and clock() - begun >= wait_seconds:
             raise LeaseError(
                 collection,
                 str(state.holder),
                 "Wait for it with --wait SECONDS, or stop it; a run that died lets go "
-                f"{LEASE_SECONDS:.0f} s after its last heartbeat ({_age(state):.0f} s ago).",
+                f"{lease_seconds:.0f} s after its last heartbeat ({_age(state):.0f} s ago).",
             )
         if not told:
             why = "shows no sign of life; watching it" if looks_dead else "is at work; waiting"
             tell(f"{state.holder} holds {collection} and {why}")
             told = True
-        sleep(1.0)
+        sleep(min(1.0, lease_seconds / 10))
 
 
 def _take(objects: ObjectStore, fence: Fence, holder: Holder, etag: str) -> Lease | None:

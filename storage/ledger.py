@@ -2,6 +2,7 @@
 
     <prefix><alias>/
         lease.json                              who may write (storage/lease.py)
+        promotions.json                         every move of the alias
         catalogue/<fingerprint>.json            what the collection holds; swapped by etag
         open/<run_id>                           begun, and not yet part of the catalogue
         runs/<run_id>/run.json                  state and progress
@@ -25,13 +26,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from storage.errors import ConditionFailedError, ObjectMissingError
 from storage.protocols import Location
-from storage.records import Catalogue, RunPlan, RunRecord, ShardResult
+from storage.records import Catalogue, Part, Promotion, RunPlan, RunRecord, ShardResult
 
 T = TypeVar("T")
 _CATALOGUE = TypeAdapter(Catalogue)
 _PLAN = TypeAdapter(RunPlan)
 _RUN = TypeAdapter(RunRecord)
 _RESULT = TypeAdapter(ShardResult)
+_PROMOTIONS = TypeAdapter(list[Promotion])
 _REPORT = TypeAdapter(dict[str, Any])
 
 
@@ -40,6 +42,7 @@ class Ledger:
 
     def __init__(self, location: Location, alias: str) -> None:
         self.objects = location.objects
+        self._alias = alias
         self._root = f"{location.prefix}{alias}/"
 
     @property
@@ -121,6 +124,10 @@ class Ledger:
                 if result is not None:
                     yield result
 
+    def result_of(self, part: Part) -> ShardResult | None:
+        """The result of the shard that wrote this part."""
+        return self._read(f"{part.key.rpartition('/')[0]}/result.json", _RESULT)
+
     def attempts(self, plan: RunPlan) -> dict[int, int]:
         """The highest attempt at each shard that somebody began, by its number."""
         prefix = f"{self.run_folder(plan.run_id)}/{plan.fingerprint}/"
@@ -152,6 +159,36 @@ class Ledger:
             self.objects.put(key, data, if_etag=etag)
         else:
             self.objects.put(key, data, if_absent=True)
+
+    # What gc looks at
+
+    def keys_of_run(self, run_id: str) -> Iterator[str]:
+        return (info.key for info in self.objects.list(f"{self.run_folder(run_id)}/"))
+
+    def fingerprint_of(self, collection: str) -> str:
+        return collection.removeprefix(f"{self._alias}_")
+
+    def owns(self, collection: str) -> bool:
+        """Whether some run of this ledger wrote that collection: another alias' may look alike."""
+        return any(record.collection == collection for record in self.runs())
+
+    def forget_collection(self, collection: str) -> None:
+        """Its catalogue goes with it, or a later run would believe it."""
+        self.objects.delete(self._catalogue_key(self.fingerprint_of(collection)))
+
+    # The alias
+
+    def promotions(self) -> list[Promotion]:
+        """Every move of the alias, oldest first."""
+        return self._read(self._promotions_key, _PROMOTIONS) or []
+
+    def add_promotion(self, promotion: Promotion) -> None:
+        moves = [*self.promotions(), promotion]
+        self.objects.put(self._promotions_key, _PROMOTIONS.dump_json(moves))
+
+    @property
+    def _promotions_key(self) -> str:
+        return f"{self._root}promotions.json"
 
     # Reports
 

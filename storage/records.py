@@ -9,6 +9,7 @@ RunState = Literal[
     "planned",
     "running",
     "sweeping",
+    "verifying",
     "promoting",
     "succeeded",
     "partial",
@@ -233,6 +234,17 @@ class ShardResult:
     seconds: float
     dead: tuple[DeadLetter, ...] = ()
     contested: tuple[ContestedRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """One move of the alias."""
+
+    collection: str
+    before: str
+    """Where it pointed until then; empty when it was new."""
+    at: str
+    """UTC, ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

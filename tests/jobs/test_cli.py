@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from itertools import pairwise
 
 import pytest
 from click.testing import CliRunner
@@ -46,7 +47,7 @@ def test_the_configuration_page_is_the_default_configuration():
 def test_every_key_of_the_page_has_a_comment():
     lines = kitelift("config").output.splitlines()
 
-    for above, line in zip(lines, lines[1:], strict=False):
+    for above, line in pairwise(lines):
         if "=" in line and not line.startswith("#"):
             assert above.startswith("#") or "=" in above, line
 

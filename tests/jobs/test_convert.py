@@ -22,6 +22,7 @@ from jobs.config import ConfigError
 from jobs.convert import ConversionSettings, convert_files
 from jobs.file_progress import FileProgress
 from jobs.plan import is_parquet
+from storage.document_writer import write_documents
 from storage.documents import read_documents, read_ids, read_shape
 from storage.errors import AccessRefusedError
 from storage.local_objects import LocalObjectStore
@@ -359,6 +360,16 @@ def test_files_that_are_gone_are_gone_and_objects_without_documents_too():
     assert report["object_changes"]["deleted"] > 3
 
 
+def test_a_document_that_is_gone_from_the_end_is_gone():
+    write({"docs/a.md": "a", "docs/b.md": "b"})
+    convert("docs")
+    Path("docs/b.md").unlink()
+
+    convert("docs")
+
+    assert list(documents()) == ["a.md"]
+
+
 def test_many_calls_leave_the_very_bytes_that_one_call_would():
     """Files come, go, grow and shrink; objects are cut, merged, moved and renamed."""
     chance = random.Random(5)
@@ -478,6 +489,8 @@ def test_parquet_and_files_of_others_are_left_alone():
     write({"out/part-0123456789abcdef.parquet.bak": "x", "out/_SUCCESS": ""})
     convert("docs", to="other")
     shutil.copy("other/part-0000000000000000.parquet", "out/mine.parquet")
+    theirs = Document(document_id="theirs", text="theirs")
+    write_documents(LocalObjectStore(Path("out")), "part-0123456789abcdef.parquet", [theirs])
     (Path("out") / "deep").mkdir()
     shutil.copy("other/part-0000000000000000.parquet", "out/deep/part-0000000000000000.parquet")
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}

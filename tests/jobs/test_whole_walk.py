@@ -1,4 +1,4 @@
-"""Real manuals through a real S3 endpoint, a real Ray and a real Milvus, as a person would do it."""
+"""Real manuals through a real S3 endpoint, a real Ray and a real Milvus, as a person does it."""
 
 import json
 from pathlib import Path
@@ -75,5 +75,3 @@ def test_a_state_store_that_ignores_conditional_writes_is_refused_by_name(
     assert run.returncode == 3
     assert rclone_bucket in run.stderr
     assert "If-None-Match" in run.stderr
-
-

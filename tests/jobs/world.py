@@ -76,7 +76,8 @@ class World:
     def run(self, **options: Any) -> dict[str, Any]:
         """One run in this process; its report."""
         scope = Scope(**{k: options.pop(k) for k in ("prefix", "full", "only") if k in options})
-        return run_job(self.config, RunOptions(scope=scope, **options), Silence())
+        sign = options.pop("sign", None)
+        return run_job(self.config, RunOptions(scope=scope, **options), Silence(), sign)
 
     def command(self, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """`kitelift WORDS -c …` as a person types it."""
@@ -91,8 +92,7 @@ class World:
         )
 
     def command_line(self, *words: str) -> list[str]:
-        command, *rest = words
-        return [sys.executable, "-m", "jobs", command, "-c", str(self.config_file()), *rest]
+        return [sys.executable, "-m", "jobs", *words, "-c", str(self.config_file())]
 
     def environment(self, **more: str) -> dict[str, str]:
         path = os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")])

@@ -1,0 +1,122 @@
+"""Another setting builds beside what readers see; the alias moves when it is complete."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+
+from storage.errors import SettingError
+from storage.vectors import connect
+from tests.jobs.world import manual
+from tests.servers.openai_server import Fault
+
+pytestmark = pytest.mark.server
+
+CORPUS = {f"{n}.md": manual(f"手册 {n}") for n in range(6)}
+OTHER = {"chunking": {"max_tokens": 200, "overlap_tokens": 0}}
+
+
+@contextmanager
+def database(world):
+    opened = connect(world.config.milvus)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def target(world):
+    with database(world) as opened:
+        return opened.alias_target(world.alias)
+
+
+@pytest.fixture
+def filled(world):
+    world.put("a.parquet", {**CORPUS, "poison.md": "A text of poison.\n"})
+    world.put("b.parquet", {"b.md": manual("b")})
+    world.run()
+    return world
+
+
+def test_the_alias_moves_only_when_the_new_collection_is_complete(filled):
+    blue = target(filled)
+    filled.settings = {**OTHER, "run": {"max_attempts": 1}}
+    filled.server.script(Fault(status=500, contains="手册"))
+
+    broken = filled.run()
+    assert broken["outcome"] in {"partial", "failed"}
+    assert target(filled) == blue
+    filled.server.script()
+    filled.server.forget()
+    done = filled.run()
+
+    assert done["outcome"] == "succeeded"
+    assert target(filled) == done["collection"] != blue
+
+
+def test_promote_and_rollback_move_the_alias_and_say_so(filled):
+    blue = target(filled)
+    filled.settings = {**OTHER, "run": {"promote": False}}
+    green = filled.run()["collection"]
+    assert target(filled) == blue
+
+    promoted = filled.command("promote", "--json")
+    assert json.loads(promoted.stdout) == {
+        "alias": filled.alias,
+        "collection": green,
+        "before": blue,
+    }
+    assert target(filled) == green
+    again = filled.command("promote")
+    assert again.returncode == 3
+    assert "nothing to promote" in again.stderr
+    back = filled.command("rollback", "--json")
+    assert json.loads(back.stdout)["collection"] == blue
+    assert target(filled) == blue
+
+
+def test_a_collection_with_the_alias_name_is_refused_and_left_alone(world):
+    with database(world) as opened:
+        opened.create(world.alias, opened_spec())
+    world.put("a.parquet", CORPUS)
+
+    report = world.run()
+
+    assert report["outcome"] == "failed"
+    assert "it is a collection" in report["reason"]
+    with database(world) as opened:
+        assert world.alias in opened.collections()
+        opened.drop(world.alias)
+
+
+def test_gc_keeps_what_the_alias_and_rollback_stand_on(filled):
+    blue = target(filled)
+    collections = []
+    for tokens in (200, 220, 240):
+        filled.settings = {"chunking": {"max_tokens": tokens, "overlap_tokens": 0}}
+        collections.append(filled.run()["collection"])
+    rows = filled.rows()
+
+    planned = json.loads(filled.command("gc", "--keep-runs", "1", "--dry-run", "--json").stdout)
+    assert set(planned["collections"]) == {blue, collections[0]}
+    filled.command("gc", "--keep-runs", "1")
+
+    with database(filled) as opened:
+        left = [n for n in opened.collections() if n.startswith(filled.alias)]
+        assert sorted(left) == sorted(collections[1:])
+        with pytest.raises(SettingError):
+            opened.drop(collections[-1])
+    assert filled.rows() == rows
+    filled.server.forget()
+    again = filled.run()
+    assert again["documents"]["unchanged"] == 8
+    assert filled.server.paid_texts() == []
+    assert filled.command("verify").returncode == 0
+    assert filled.command("rollback").returncode == 0
+    assert target(filled) == collections[1]
+
+
+def opened_spec():
+    from storage.protocols import CollectionSpec  # noqa: PLC0415
+
+    return CollectionSpec(dim=32, fingerprint="f", model="m")
