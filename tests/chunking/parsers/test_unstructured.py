@@ -179,6 +179,14 @@ def test_originals_that_unpack_without_end_fail_the_document_alone(filling):
         parsed([element("Title", "a"), element("CompositeElement", "b", orig_elements=bomb)])
 
 
+def test_many_small_bombs_are_one_large_one():
+    part = packed({"type": "Text", "text": "a" * (25 << 20)})
+    chunks = [element("CompositeElement", "b", orig_elements=part) for _ in range(3)]
+
+    with pytest.raises(ParseError, match="d: element 2: orig_elements unpack"):
+        parsed(chunks)
+
+
 @pytest.mark.parametrize(
     "rubbish",
     ["eJ", "!!!", "龘", "", base64.b64encode(b"eJno zlib").decode(), packed()[:-6], 5],
