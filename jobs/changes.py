@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from chunking.ids import ID_JOINT
 from chunking.model import Chunk
 from chunking.protocols import Chunker
 from jobs.docket import Arrival, Docket
@@ -53,7 +54,7 @@ def chunk_documents(window: Window, chunker: Chunker, docket: Docket) -> list[Dr
 
 def compare(drafts: Iterable[Draft], store: VectorStore, docket: Docket) -> list[Change]:
     """Ask the collection for each document's rows; what stands there already is done."""
-    drafts = _without_collisions(drafts, docket)
+    drafts = _without_collisions(drafts, store, docket)
     with docket.stage("look up"):
         ids = sorted({draft.arrival.document_id for draft in drafts})
         keys = store.keys_of(ids) if ids else []
@@ -87,16 +88,27 @@ def _change(draft: Draft, stood: dict[str, RowKey]) -> Change:
     )
 
 
-def _without_collisions(drafts: Iterable[Draft], docket: Docket) -> list[Draft]:
-    """The id formula joins its parts by colons, so two documents can be made to collide."""
-    owner: dict[str, str] = {}
+def _without_collisions(drafts: Iterable[Draft], store: VectorStore, docket: Docket) -> list[Draft]:
+    """Set aside a document whose chunk would overwrite another document's.
+
+    The id formula joins its parts by ":chunk:", so ids can be made to collide, but only where
+    that very text stands in a document's id or content: no other chunk needs a look.
+    """
+    drafts = list(drafts)
+    suspects = [c.chunk_id for draft in drafts for c in draft.chunks if _may_collide(c)]
+    stored = store.keys_at(suspects) if suspects else []
+    owner = {key.chunk_id: key.document_id for key in stored}
     kept: list[Draft] = []
     for draft in drafts:
         document_id = draft.arrival.document_id
         others = {owner.setdefault(c.chunk_id, document_id) for c in draft.chunks} - {document_id}
         if others:
-            reason = f"a chunk id collides with one of document {min(others)!r}; rename one of them"
+            reason = f"a chunk id is also one of document {min(others)!r}; rename one of them"
             docket.set_aside(draft.arrival, "chunk", reason)
         else:
             kept.append(draft)
     return kept
+
+
+def _may_collide(chunk: Chunk) -> bool:
+    return ID_JOINT in chunk.document_id or ID_JOINT in chunk.content

@@ -252,6 +252,21 @@ def test_when_the_first_of_two_goes_the_second_takes_its_place(world):
     assert "Another text." in hit.row["content"]
 
 
+def test_documents_that_collide_in_a_chunk_id_are_told_apart_and_named(world):
+    """Document "a" with the text "1:chunk:0:x" and document "a:chunk:0:1" with the text "x"."""
+    world.settings = {"chunking": {"label": ""}}
+    world.put("a.parquet", [markdown("a", "1:chunk:0:x")])
+    world.put("b.parquet", [markdown("a:chunk:0:1", "x")])
+
+    report = world.run()
+
+    assert report["outcome"] == "partial"
+    (letter,) = report["dead_letters"]
+    assert letter["document_id"] == "a:chunk:0:1"
+    assert "document 'a'" in letter["reason"]
+    assert world.documents() == {"a": 1}
+
+
 def test_an_empty_source_and_a_mass_deletion_stop_before_anything_is_touched(world):
     world.put("a.parquet", CORPUS)
     world.run()
