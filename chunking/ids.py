@@ -22,9 +22,9 @@ def chunk_id(document_id: str, index: int, content: str) -> str:
 
     Returns:
         A version 5 UUID (RFC 9562, section 5.5), the same on every machine and Python version:
-        `str(uuid5(NAMESPACE_URL, f"{document_id}{ID_JOINT}{index}:{content}"))`, in half the time.
+        `str(uuid5(NAMESPACE_URL, f"{document_id}:chunk:{index}:{content}"))`, in half the time.
     """
-    name = f"{document_id}:chunk:{index}:{content}".encode()
+    name = f"{document_id}{ID_JOINT}{index}:{content}".encode()
     digest = bytearray(hashlib.sha1(NAMESPACE_URL.bytes + name, usedforsecurity=False).digest())
     digest[6] = digest[6] & 0x0F | 0x50  # version 5
     digest[8] = digest[8] & 0x3F | 0x80  # variant of RFC 9562
