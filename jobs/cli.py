@@ -16,6 +16,7 @@ import click
 
 from jobs import render
 from jobs.config import Config, ConfigError, load_config
+from jobs.logs import set_up_logging
 from jobs.plan import Scope
 from jobs.progress import open_view
 from jobs.report import EXIT_CODES, Report, make_report
@@ -67,6 +68,7 @@ def main() -> None:
     kitelift run                                 chunk, embed and upsert what is due
     kitelift search "如何重启网关" --mode hybrid   what a retriever would get
     """
+    set_up_logging()
 
 
 @main.command()
