@@ -1,10 +1,12 @@
 """Work on many files in several processes: in order, in bounded memory, and past killed workers."""
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -83,12 +85,13 @@ class FilePool(Generic[T, R]):
     def _submit(self, batch: list[T]) -> Future[list[R]]:
         if self._many is None:
             self._many = self._start(self._workers)
-        try:
-            return self._many.submit(self._work, batch)
-        except BrokenProcessPool:
-            self._many.shutdown()
-            self._many = self._start(self._workers)
-            return self._many.submit(self._work, batch)
+        with _interrupts_kept_off():
+            try:
+                return self._many.submit(self._work, batch)
+            except BrokenProcessPool:
+                self._many.shutdown()
+                self._many = self._start(self._workers)
+                return self._many.submit(self._work, batch)
 
     def _results(self, batch: list[T], future: Future[list[R]]) -> list[R]:
         try:
@@ -105,7 +108,9 @@ class FilePool(Generic[T, R]):
         if self._one is None:
             self._one = self._start(1)
         try:
-            return self._one.submit(self._work, batch).result()
+            with _interrupts_kept_off():
+                future = self._one.submit(self._work, batch)
+            return future.result()
         except BrokenProcessPool:
             self._one.shutdown()
             self._one = None
@@ -127,3 +132,13 @@ class FilePool(Generic[T, R]):
     ) -> None:
         for pool in filter(None, [self._many, self._one]):
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_kept_off() -> Iterator[None]:
+    """Ctrl-C is for this process; those that start in the meantime never hear of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -132,14 +131,13 @@ def _bucket(root: Root, s3: S3Settings) -> ObjectStore:
     return root.open(s3)
 
 
-def prepare_worker() -> None:
-    """Leave Ctrl-C to the parent, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def end_with_parent() -> None:
+    """See to it that this process does not outlive a parent that is killed."""
     parent = parent_process()
     assert parent is not None
 
-    def end_with_parent() -> None:
+    def watch() -> None:
         wait([parent.sentinel])
         os._exit(1)
 
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    threading.Thread(target=watch, daemon=True).start()

@@ -42,7 +42,7 @@ from jobs.conversion_worker import (
     Unchanged,
     convert_batch,
     digest_of,
-    prepare_worker,
+    end_with_parent,
 )
 from jobs.file_progress import FileProgress
 from storage.converted import EncodedRow, StoredRow
@@ -112,7 +112,7 @@ def convert_files(
         partial(convert_batch, recipe=walk.recipe, s3=s3),
         size=_task_size,
         died=Failed(_KILLED),
-        prepare=prepare_worker,
+        prepare=end_with_parent,
         workers=len(os.sched_getaffinity(0)) if settings.workers is None else settings.workers,
     )
     with pool:

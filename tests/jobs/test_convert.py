@@ -16,18 +16,21 @@ import pytest
 from click.testing import CliRunner, Result
 
 from chunking.model import Document
-from chunking.parsers import parse_markdown
+from chunking.parsers import parse_bytes, parse_markdown
 from jobs.cli import main
 from jobs.config import ConfigError
+from jobs.conversion_inputs import Input, Root
+from jobs.conversion_worker import Failed, Recipe, Task, convert_batch
 from jobs.convert import ConversionSettings, convert_files
 from jobs.file_progress import FileProgress
 from jobs.plan import is_parquet
+from storage.converted import EncodedRow
 from storage.document_writer import write_documents
 from storage.documents import read_documents, read_ids, read_shape
-from storage.errors import AccessRefusedError
+from storage.errors import AccessRefusedError, StoreUnavailableError
 from storage.local_objects import LocalObjectStore
 from storage.objects import open_location
-from storage.s3_objects import S3Settings
+from storage.s3_objects import S3ObjectStore, S3Settings
 
 PROJECT = Path(__file__).parents[2]
 DEMO = PROJECT / "demo" / "docs"
@@ -271,6 +274,23 @@ def test_a_file_that_kills_its_process_is_named_and_the_rest_goes_in(folder, mon
     (failure,) = report["failures"]
     assert failure["file"] == "docs/020x.md"
     assert "its process was killed" in failure["reason"]
+
+
+def test_a_fault_of_a_parser_stays_with_its_file(monkeypatch):
+    def parse(data: bytes, **named: Any) -> Document:
+        if b"odd" in data:
+            raise KeyError("children")
+        return parse_bytes(data, **named)
+
+    monkeypatch.setattr("jobs.conversion_worker.parse_bytes", parse)
+    write({"docs/a.md": "fine", "docs/b.md": "odd"})
+
+    report = convert("docs")
+
+    assert list(documents()) == ["a.md"]
+    assert report["failures"] == [
+        {"file": "docs/b.md", "reason": "a fault of its parser: KeyError: 'children'"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -651,6 +671,35 @@ def test_from_a_bucket_into_a_bucket(s3_endpoint, s3_settings, s3_bucket):
     third = convert(uri, to=to, s3=s3_settings)
     assert third["object_changes"] == {"written": 0, "kept": 1, "deleted": 0}
     client.close()
+
+
+def test_a_bucket_that_does_not_answer_ends_the_call_instead_of_failing_each_file(
+    unused_port, monkeypatch
+):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    s3 = S3Settings(
+        endpoint_url=f"http://127.0.0.1:{unused_port}", region="us-east-1", max_attempts=1
+    )
+    file = Input(root=Root("s3://bucket/docs"), path="a.md", size=1, version="etag")
+
+    with pytest.raises(StoreUnavailableError):
+        convert_batch([Task(file=file)], Recipe(version="1", format="auto", id_field=""), s3)
+
+
+@pytest.mark.server
+def test_an_object_that_is_gone_when_it_is_read_fails_alone(s3_settings, s3_bucket):
+    store = S3ObjectStore(s3_bucket, s3_settings)
+    store.put("docs/b.md", b"there")
+    root = Root(f"s3://{s3_bucket}/docs")
+    files = [Input(root=root, path=path, size=1, version="etag") for path in ("a.md", "b.md")]
+    recipe = Recipe(version="1", format="auto", id_field="")
+
+    gone, there = convert_batch([Task(file=file) for file in files], recipe, s3_settings)
+
+    assert isinstance(gone, Failed)
+    assert "docs/a.md is not in" in gone.reason
+    assert isinstance(there, EncodedRow)
 
 
 @pytest.mark.server
