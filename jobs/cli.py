@@ -336,14 +336,22 @@ def report(run_id: str | None, as_json: bool, config_path: Path | None, debug: b
     type=click.Choice(["dense", "sparse", "hybrid"]),
     default="dense",
     show_default=True,
+    help="By meaning, by words (BM25), or both.",
 )
-@click.option("--filter", "filter_expression", default="", help="A Milvus expression.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Only rows with that title, item_name, page, metadata.KEY …; repeat for more.",
+)
+@click.option("--filter", "filter_expression", default="", help="The same as a Milvus expression.")
 @as_json
 @with_config
 def search(
     query: str,
     top_k: int,
     mode: str,
+    where: tuple[str, ...],
     filter_expression: str,
     as_json: bool,
     config_path: Path | None,
@@ -351,23 +359,25 @@ def search(
 ) -> None:
     """Search as a retriever would: dense vectors, BM25, or both.
 
+    Fields are those of a row. --where takes the value letter for letter; given several times for
+    one field it means any of the values, for different fields all of them.
+
     \b
     kitelift search "how do I restart the gateway" --mode hybrid
-    kitelift search "告警代码 A17" --mode sparse --filter 'page > 3'
+    kitelift search "告警代码 A17" --where page=3 --where metadata.lang=zh
+    kitelift search "rollback" --filter 'page > 3 and array_contains(heading_path, "Upgrade")'
     """
+    from jobs.hits_page import hits_page  # noqa: PLC0415
+    from jobs.search import condition_of, reading  # noqa: PLC0415
     from jobs.search import search as find  # noqa: PLC0415
 
     with errors_told(debug):
         if not query.strip():
             raise ConfigError("the query is blank; say what to look for.")
-        hits = find(
-            load_config(config_path),
-            query,
-            mode=mode,  # type: ignore[arg-type]
-            top_k=top_k,
-            filter_expression=filter_expression,
-        )
-    _print(hits, as_json, render.hits_page)
+        condition = condition_of(filter_expression, where)
+        with reading(load_config(config_path)) as reader:
+            hits = find(reader, query, mode=mode, top_k=top_k, condition=condition)  # type: ignore[arg-type]  # click has checked it
+    _print(hits, as_json, lambda hits: hits_page(hits, query))
 
 
 @main.command()
@@ -665,7 +675,7 @@ def _refused(config: Config, reason: str) -> Report:
         updated_at="",
         reason=reason,
     )
-    return make_report(record, outcome="refused")
+    return make_report(record, config, outcome="refused")
 
 
 def _plain(record: RunRecord) -> dict[str, Any]:

@@ -161,7 +161,9 @@ class Docket:
         return self._writer.put(objects, key, first_row)
 
     def _chunked(self, arrival: Arrival, fate: DocumentFate, chunks: Sequence[Chunk]) -> None:
-        sizes = Counter(str(c.token_count // SIZE_BIN_TOKENS * SIZE_BIN_TOKENS) for c in chunks)
+        sizes = Counter(
+            f"{c.kind} {c.token_count // SIZE_BIN_TOKENS * SIZE_BIN_TOKENS}" for c in chunks
+        )
         self._since += Tally(sizes=dict(sizes))
         ids = tuple(chunk.chunk_id for chunk in chunks)
         self._record(arrival, fate, ids, tuple(chunk.payload_hash for chunk in chunks))

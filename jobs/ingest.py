@@ -9,6 +9,7 @@ staged before they are used, an intent names rows before they exist, and the res
 
 import time
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> 
         StorageError: Of fate RETRY or STOP. What concerns one document, or this object alone,
             is in the result.
     """
-    begun = time.monotonic()
+    begun, started_at = time.monotonic(), datetime.now(UTC).isoformat(timespec="milliseconds")
     begun_with = read_intents(rooms.ledger.objects, [task.folder]) if task.attempt > 1 else ()
     docket = Docket(task.shard.object_key, note, begun_with)
     task.fence.check(rooms.ledger.objects)
@@ -67,6 +68,7 @@ def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> 
         part=part,
         tally=docket.total,
         seconds=time.monotonic() - begun,
+        started_at=started_at,
         dead=tuple(docket.dead),
         contested=tuple(docket.contested),
     )

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from jobs.config import Config
+from jobs.timeline import throughput
 from storage.records import (
     ContestedRow,
     DeadLetter,
@@ -23,15 +25,25 @@ Report = dict[str, Any]
 
 def make_report(
     record: RunRecord,
+    config: Config,
     *,
     outcome: str,
     plan: RunPlan | None = None,
     results: Iterable[ShardResult] = (),
     swept: Tally = Tally(),  # noqa: B008 - frozen
     seconds: float = 0.0,
-    cost_per_million_tokens: float = 0.0,
 ) -> Report:
-    """Add up a run. With the record alone, the report of one that did nothing."""
+    """Add up a run. With the record alone, the report of one that did nothing.
+
+    Args:
+        record: The run.
+        config: What it was told.
+        outcome: How it ended, a key of EXIT_CODES.
+        plan: What it looked at.
+        results: Of its shards, those of an earlier attempt included.
+        swept: What it deleted of vanished documents.
+        seconds: How long this attempt took.
+    """
     results = sorted(results, key=lambda result: result.number)
     skipped = plan.skipped if plan else Tally()
     work = sum((result.tally for result in results), Tally()) + swept
@@ -48,6 +60,7 @@ def make_report(
         "collection": record.collection,
         "fingerprint": record.fingerprint,
         "started_at": record.started_at,
+        "command": record.command,
         "parent_run": plan.parent_run if plan else "",
         "documents": _documents(total.fates),
         "chunks": {
@@ -59,8 +72,11 @@ def make_report(
             "texts": work.texts,
             "tokens": work.tokens,
             "reused": work.reused,
+            "reused_tokens": work.reused_tokens,
             "requests": work.requests,
-            "cost": work.tokens / 1e6 * cost_per_million_tokens,
+            "retries": work.retries,
+            "cost": _cost(work.tokens, config),
+            "saved": _cost(work.reused_tokens, config),
         },
         "shards": {
             "total": len(plan.shards) if plan else 0,
@@ -76,7 +92,9 @@ def make_report(
         },
         "seconds": round(seconds, 3),
         "stage_seconds": {k: round(v, 3) for k, v in sorted(work.seconds.items())},
-        "chunk_tokens": dict(sorted(work.sizes.items(), key=lambda item: int(item[0]))),
+        "throughput": throughput(results),
+        "chunking": _chunking(config),
+        "chunk_tokens": _sizes(work),
         "warnings": dict(sorted(work.warnings.items())),
         "duplicates": {"dropped": work.fates.duplicate, "equal": equal},
         "slowest_shards": _slowest(results),
@@ -93,6 +111,27 @@ def outcome_of(plan: RunPlan, results: Iterable[ShardResult]) -> str:
     if any(o.fault for o in plan.objects) or any(r.part is None or r.dead for r in results):
         return "partial"
     return "partial" if _duplicates(results)[1] else "succeeded"
+
+
+def _cost(tokens: int, config: Config) -> float:
+    return tokens / 1e6 * config.embedding.cost_per_million_tokens
+
+
+def _chunking(config: Config) -> dict[str, Any]:
+    settings = config.chunking.open().settings
+    return {"strategy": config.chunking.strategy, "max_tokens": settings.get("max_tokens", 0)}
+
+
+def _sizes(work: Tally) -> dict[str, dict[str, int]]:
+    """Chunks by kind, and by the lower edge of a bin of SIZE_BIN_TOKENS."""
+    by_kind: dict[str, dict[int, int]] = {}
+    for label, count in work.sizes.items():
+        kind, _, edge = label.rpartition(" ")
+        by_kind.setdefault(kind, {})[int(edge)] = count
+    return {
+        kind: {str(edge): bins[edge] for edge in sorted(bins)}
+        for kind, bins in sorted(by_kind.items())
+    }
 
 
 def _documents(fates: Fates) -> dict[str, int]:
@@ -151,6 +190,7 @@ def _slowest(results: Iterable[ShardResult]) -> list[dict[str, Any]]:
         {
             "number": r.number,
             "object_key": r.object_key,
+            "started_at": r.started_at,
             "seconds": round(r.seconds, 3),
             "documents": r.tally.fates.read,
             "texts": r.tally.texts,

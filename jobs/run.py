@@ -333,12 +333,12 @@ class _Run:
         journal, ledger = self._journal, self._footing.ledger
         report = make_report(
             journal.record,
+            self._config,
             outcome=outcome,
             plan=plan,
             results=results,
             swept=swept,
             seconds=time.monotonic() - self._begun,
-            cost_per_million_tokens=self._config.embedding.cost_per_million_tokens,
         )
         ledger.write_report(plan.run_id, report)
         reach("reported")
@@ -377,11 +377,11 @@ def _broken_off(journal: Journal, error: BaseException, config: Config, begun: f
     plan = ledger.plan(record.run_id)
     report = make_report(
         record,
+        config,
         outcome=outcome,
         plan=plan,
         results=ledger.results(record.run_id),
         seconds=time.monotonic() - begun,
-        cost_per_million_tokens=config.embedding.cost_per_million_tokens,
     )
     ledger.write_report(record.run_id, report)
     journal.change(state=outcome)

@@ -52,7 +52,12 @@ def find_vectors(
         for reasons in (embedded.refused, embedded.failed):
             refused |= {hashes[n]: why for n, why in reasons.items()}
         usable = [n for n, content_hash in enumerate(hashes) if content_hash not in refused]
-        paid = Tally(texts=len(usable), tokens=embedded.tokens, requests=embedded.requests)
+        paid = Tally(
+            texts=len(usable),
+            tokens=embedded.tokens,
+            requests=embedded.requests,
+            retries=embedded.retries,
+        )
         docket.add(paid)
         docket.tell()
         fresh = [hashes[n] for n in usable]
@@ -63,9 +68,16 @@ def find_vectors(
                 stage_vectors(rooms.ledger.objects, key, fresh, embedded.vectors[usable])
             reach("staged")
         vectors |= {hashes[n]: embedded.vectors[n] for n in usable}
-    embedded_once = sum(content_hash in vectors for content_hash in to_embed)
-    written = sum(c.content_hash in vectors for change in changes for c in change.write)
-    docket.add(Tally(reused=written - embedded_once))
+    paid_for = {content_hash for content_hash in to_embed if content_hash in vectors}
+    written = [c for change in changes for c in change.write if c.content_hash in vectors]
+    sizes = {chunk.content_hash: chunk.token_count for chunk in written}
+    docket.add(
+        Tally(
+            reused=len(written) - len(paid_for),
+            reused_tokens=sum(chunk.token_count for chunk in written)
+            - sum(sizes[content_hash] for content_hash in paid_for),
+        )
+    )
     return Sourced(vectors=vectors, refused=refused)
 
 

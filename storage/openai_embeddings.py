@@ -42,6 +42,7 @@ class _Tally:
     """Why texts are in `failed`."""
     tokens: int = 0
     requests: int = 0
+    retries: int = 0
 
 
 class OpenAIEmbedder:
@@ -117,6 +118,7 @@ class OpenAIEmbedder:
             failed=failed,
             tokens=sum(tally.tokens for tally in tallies),
             requests=sum(tally.requests for tally in tallies),
+            retries=sum(tally.retries for tally in tallies),
         )
 
     def _embed_batch(self, call: _Call, batch: Batch) -> _Tally:
@@ -157,8 +159,11 @@ class OpenAIEmbedder:
             raise
 
     def _ask(self, texts: Sequence[str], *, tokens: int, dim: int | None, tally: _Tally) -> Answer:
+        before = tally.requests
+
         def attempt() -> Answer:
             self._throttle.acquire(tokens)
+            tally.retries += tally.requests > before
             tally.requests += 1
             try:
                 return self._endpoint.post(texts, dim)
@@ -184,6 +189,7 @@ class OpenAIEmbedder:
             vectors=vectors,
             tokens=tokens if answer.tokens is None else answer.tokens,
             requests=tally.requests,
+            retries=tally.retries,
         )
 
     def _setting_error(self, reason: str) -> SettingError:

@@ -89,6 +89,8 @@ class Embedded:
     tokens: int = 0
     """As the service counted them, or our estimate for a local model."""
     requests: int = 0
+    """Second attempts included."""
+    retries: int = 0
 
 
 class Embedder(Protocol):
@@ -170,6 +172,9 @@ class VectorStore(Protocol):
 
     def keys_at(self, chunk_ids: Sequence[str]) -> list[RowKey]:
         """The keys of those rows that exist, sorted by chunk id; strongly consistent."""
+
+    def rows_at(self, chunk_ids: Sequence[str]) -> list[Mapping[str, Any]]:
+        """Those rows that exist, sorted by chunk id, without vectors; strongly consistent."""
 
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """For each hash that some row has: that row's dense vector, shape (dim,)."""

@@ -100,11 +100,16 @@ class Tally:
     """Of the embedded texts, as the service counted them."""
     reused: int = 0
     """Chunks whose vector was there already."""
+    reused_tokens: int = 0
+    """Of those chunks, as the chunker counted them: what was not paid."""
     requests: int = 0
+    """To the model, second attempts included."""
+    retries: int = 0
+    """How many of the requests were a further attempt."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By stage: read, chunk, look up, embed, stage, upsert, delete, record."""
     sizes: dict[str, int] = field(default_factory=dict)
-    """Chunks by size: lower edge of a 32-token bin."""
+    """Chunks by kind and lower edge of a 32-token bin: `table 64`."""
     warnings: dict[str, int] = field(default_factory=dict)
     """What parsers left out or mended, by kind."""
 
@@ -117,7 +122,9 @@ class Tally:
             texts=self.texts + other.texts,
             tokens=self.tokens + other.tokens,
             reused=self.reused + other.reused,
+            reused_tokens=self.reused_tokens + other.reused_tokens,
             requests=self.requests + other.requests,
+            retries=self.retries + other.retries,
             seconds=_added(self.seconds, other.seconds),
             sizes=_added(self.sizes, other.sizes),
             warnings=_added(self.warnings, other.warnings),
@@ -232,6 +239,8 @@ class ShardResult:
     """None when the object failed as a whole."""
     tally: Tally
     seconds: float
+    started_at: str = ""
+    """UTC, ISO 8601; empty when no attempt came back."""
     dead: tuple[DeadLetter, ...] = ()
     contested: tuple[ContestedRow, ...] = ()
 
