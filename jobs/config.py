@@ -61,11 +61,11 @@ class RunSettings(BaseModel):
     walks in this process, one shard after another."""
     workers: int = Field(default=0, ge=0)
     """Shards at work at once; 0: one for each CPU of the cluster."""
-    shard_bytes: int = Field(default=8 * 2**20, ge=1)
+    shard_bytes: int = Field(default=2 * 2**20, ge=1)
     """A shard ends with the row group that reaches so many decoded bytes,"""
     shard_documents: int = Field(default=1000, ge=1)
     """or so many documents."""
-    window_bytes: int = Field(default=8 * 2**20, ge=1)
+    window_bytes: int = Field(default=2**20, ge=1)
     """Characters of document text that a worker holds at a time."""
     embed_texts: int = Field(default=256, ge=1)
     """Texts given to the model between two stagings: what a kill can cost, per worker."""

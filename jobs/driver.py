@@ -143,11 +143,12 @@ def _init() -> None:
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
+    logging.getLogger("ray").setLevel(logging.CRITICAL)  # what matters is raised, and told once
     address = os.environ.get("RAY_ADDRESS", "")
     attempts = 1 if address else START_ATTEMPTS
     for attempt in range(attempts):
         try:
-            ray.init(logging_level=logging.ERROR, log_to_driver=False, **_place(address))
+            ray.init(configure_logging=False, log_to_driver=False, **_place(address))
         except Exception as error:  # Ray raises bare Exceptions where its own processes are slow
             ray.shutdown()
             if attempt + 1 == attempts:

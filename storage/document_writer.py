@@ -49,8 +49,8 @@ SCHEMA = pa.schema(
 )
 """SPEC section 2, as `kitelift convert` writes it; readers accept more (storage/documents.py)."""
 
-ROW_GROUP_BYTES = 4 << 20
-"""Decoded. A shard is one or more row groups, and a worker reads a group as a stream."""
+ROW_GROUP_BYTES = 1 << 20
+"""Decoded. A shard is one or more row groups, and to embed a megabyte takes a minute or so."""
 
 ROW_GROUP_ROWS = 1000
 

@@ -89,7 +89,12 @@ def _client(settings: MilvusSettings) -> MilvusClient:
     if url.scheme == "https":
         options = {"server_pem_path": settings.ca_file, "server_name": settings.server_name}
     if url.hostname in _LOOPBACK:
-        options["grpc_options"] = {"grpc.enable_http_proxy": 0}
+        # No proxy, and no pings: Milvus Lite hangs up on a client that pings every ten seconds.
+        options["grpc_options"] = {
+            "grpc.enable_http_proxy": 0,
+            "grpc.keepalive_time_ms": 2**31 - 1,
+            "grpc.keepalive_permit_without_calls": 0,
+        }
     return MilvusClient(
         uri=settings.uri,
         token=os.environ.get("KITELIFT_MILVUS_TOKEN") or os.environ.get("MILVUS_TOKEN") or "",
