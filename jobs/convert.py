@@ -51,7 +51,13 @@ from storage.objects import open_location
 from storage.s3_objects import S3Settings
 
 ConversionReport = dict[str, Any]
-"""Of JSON values; the keys are in docs/data-model.md."""
+"""JSON of what a call did.
+
+`files` {`read`, `unchanged` (of those read), `skipped`, `failed`}; `documents` and `objects` that
+the target holds now; `document_changes` {`added`, `changed`, `removed`} and `object_changes`
+{`written`, `kept`, `deleted`}; `failures` [{`file`, `reason`}]; `skips` and `warnings`, counts by
+reason and kind; `target`, `dry_run`, `seconds`.
+"""
 
 _KILLED = "its process was killed (out of memory, or a fault in a native library)"
 
@@ -113,7 +119,7 @@ def convert_files(
         size=_task_size,
         died=Failed(_KILLED),
         prepare=end_with_parent,
-        workers=len(os.sched_getaffinity(0)) if settings.workers is None else settings.workers,
+        workers=_cpus() if settings.workers is None else settings.workers,
     )
     with pool:
         writer.write(walk.documents(pool.map, progress))
@@ -238,6 +244,11 @@ class _Walk:
 
     def _fail(self, file: str, reason: str) -> None:
         self._failures.append((file, reason))
+
+
+def _cpus() -> int:
+    """That this process may use, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _task_size(task: Task) -> int:
