@@ -20,7 +20,7 @@ from storage.errors import (
     ObjectMissingError,
     StoreUnavailableError,
 )
-from storage.local_objects import LocalObjectStore
+from storage.local_objects import LocalObjectStore, _PinnedFile
 from storage.protocols import ObjectInfo
 from storage.s3_objects import S3ObjectStore
 from tests.storage.parquet_files import BLOCK, TABLE, invalid_utf8, put, read
@@ -179,10 +179,28 @@ def test_no_damage_ends_in_anything_but_a_bad_object(objects):
     assert 200 < refused < 300
 
 
+def test_damaged_pages_never_give_another_text(objects):
+    whole = damaged_base()
+    objects.put("k", whole)
+    expected = read(objects, objects.head("k"))
+    end_of_pages = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    refused = 0
+    for place in range(4, end_of_pages, 29):
+        data = bytearray(whole)
+        data[place] ^= 0x11
+        objects.put("k", bytes(data))
+        try:
+            assert read(objects, objects.head("k")) == expected
+        except BadParquetError:
+            refused += 1
+    assert refused > 0.5 * (end_of_pages - 4) / 29
+
+
 def damaged_base() -> bytes:
     writer = DocumentWriter()
+    letters = random.Random(3)
     for n in range(20):
-        text = f"some text {n} " * 20
+        text = "".join(letters.choices("abcdefgh 文字", k=200))
         writer.add(Document(document_id=f"d{n}", blocks=(Block(kind="code", text=text),)))
     return writer.finish()
 
@@ -226,15 +244,39 @@ def test_small_batches_give_the_same_documents(objects):
     assert read(objects, info, batch_bytes=1) == read(objects, info)
 
 
+def test_columns_that_nobody_needs_are_not_fetched(objects, monkeypatch):
+    junk = [random.Random(n).randbytes(200_000) for n in range(10)]
+    blocks = [[{"kind": "code", "text": "x", "junk": cell}] for cell in junk]
+    table = pa.table({"document_id": list("abcdefghij"), "blocks": blocks, "vector": junk})
+    info = put(objects, table, compression="none", use_dictionary=False)
+    assert info.size > 4_000_000
+    fetched = 0
+    readinto = _PinnedFile.readinto
+
+    def counted(file: _PinnedFile, buffer: memoryview) -> int:
+        nonlocal fetched
+        count = readinto(file, buffer)
+        fetched += count
+        return count
+
+    monkeypatch.setattr(_PinnedFile, "readinto", counted)
+
+    assert len(read(objects, info)) == 10
+    assert fetched < 1_500_000
+
+
 PEAK = """
-import resource, sys
+import sys
 from pathlib import Path
 from storage.documents import read_documents
-from storage.local_objects import LocalObjectStore
+from storage.local_objects import LocalObjectStore, _PinnedFile
 objects = LocalObjectStore(Path(sys.argv[1]))
-start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():  # ru_maxrss would be that of the parent process, from before exec
+    (line,) = [l for l in open("/proc/self/status") if l.startswith("VmHWM")]
+    return int(line.split()[1]) // 1024
+start = peak()
 ids = [d.document_id for _, d in read_documents(objects, objects.head("big.parquet"))]
-print(len(ids), len(set(ids)), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)
+print(len(ids), len(set(ids)), peak() - start)
 """
 
 
