@@ -80,10 +80,35 @@ def close_fences(text: str) -> str:
     return closed if text.endswith("\n") else closed.removesuffix("\n")
 
 
-def fence_lines(text: str) -> tuple[str, str, str]:
-    """A fence atom as its opening line, the code, and the closing line."""
-    opening, *code, closing = text.rstrip().split("\n")
-    return opening, "\n".join(code), closing
+def has_fence(text: str) -> bool:
+    """Whether a line of `text` opens a code fence."""
+    return bool(_FENCE_SIGN.search(text)) and any(map(_FENCE.match, text.split("\n")))
+
+
+def escape_fence(text: str) -> str:
+    """A text that begins with a fence's mark by accident of cutting, as the words that it is."""
+    match = _FENCE.match(text.partition("\n")[0]) if _FENCE_SIGN.search(text) else None
+    at = match.start("mark") if match else 0
+    return f"{text[:at]}\\{text[at:]}" if match else text
+
+
+@dataclass(frozen=True, slots=True)
+class FencedCode:
+    """A fence by what it is made of."""
+
+    lead: str
+    """Before the mark: indentation, marks of quotations, a list item's marker."""
+    mark: str
+    info: str
+    code: str
+
+
+def read_fence(text: str) -> FencedCode:
+    """Read the text of a fence atom."""
+    opening, *code, _ = text.rstrip().split("\n")
+    match = _FENCE.match(opening)
+    assert match
+    return FencedCode(match["lead"], match["mark"], match["info"], "\n".join(code))
 
 
 def atoms(text: str) -> Iterator[Atom]:

@@ -2,22 +2,38 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
+from chunking.atoms import escape_fence
 from chunking.budget import Room
 from chunking.packing import fill
+from chunking.running import split_running
+from chunking.sentences import split_sentences
 from chunking.text import clean_text, is_blank
 from chunking.windows import windows
 
-_RUN = re.compile("`{3,}")
+_RUNS = {"`": re.compile("`{3,}"), "~": re.compile("~{3,}")}
+_MIN_LIMIT = 8
+"""Tokens between two fences that hold any character with its line end."""
+_MAX_MARK = 64
+"""Signs of a fence at most: it has to leave room for the code."""
 _LINE = re.compile(r"(?:[^\S\n]*\n)*.+(?:\n(?:[^\S\n]*\n)*)?")
 """A line with the blank lines behind it, the very first with those before it too."""
 
 
-def fence_of(code: str, language: str) -> tuple[str, str]:
-    """Opening and closing line for `code`, longer than any run of backticks inside."""
-    longest = max(map(len, _RUN.findall(code))) if "```" in code else 2
-    mark = "`" * (longest + 1)
-    return mark + language, mark
+def fence_of(code: str, language: str, mark: str = "```") -> tuple[str, str]:
+    """Opening and closing line for `code`, longer than any run of their sign inside.
+
+    `mark` is taken where it can be; tildes serve where backticks would have to be too many.
+    """
+    fence = ""
+    for sign in (mark[0], "`", "~"):
+        longest = max(map(len, _RUNS[sign].findall(code))) if sign * 3 in code else 0
+        fence = sign * max(longest + 1, len(mark) if sign == mark[0] else 3)
+        if len(fence) <= _MAX_MARK:
+            break
+    fence = fence[:_MAX_MARK]
+    return fence + language, fence
 
 
 def fit_language(language: str, room: Room) -> str:
@@ -33,7 +49,8 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
     """Pack lines into fences that fit. Only a line too long for one is cut, and stands alone.
 
     Without the fences the pieces, joined by line breaks (those of a line that was cut by nothing),
-    are the code byte for byte. Blank lines stay with the line before them.
+    are the code byte for byte. Blank lines stay with the line before them. Where the budget leaves
+    no room for a fence (under a heading, some 24 tokens), the code goes without.
     """
 
     def fenced(lines: str) -> str:
@@ -42,9 +59,13 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
     def fits(first: int, last: int) -> bool:
         return room.fits(fenced("".join(lines[first:last])))
 
+    limit = room.tokens - room.counter.count(opening + "\n") - room.counter.count(closing)
+    if limit < _MIN_LIMIT:
+        text = "\n".join(map(escape_fence, code.split("\n")))
+        yield from split_running(text, room, split_sentences)
+        return
     lines = _LINE.findall(code + "\n")
     sizes = [room.counter.count(line) for line in lines]
-    limit = room.tokens - room.counter.count(opening + "\n") - room.counter.count(closing)
     first = 0
     while first < len(lines):
         if fits(first, first + 1):
@@ -57,15 +78,13 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
 
 
 def _cut_line(line: str, limit: int, room: Room, fenced: Callable[[str], str]) -> Iterator[str]:
-    text = line.rstrip()
-    pieces = [
-        piece
-        for piece in windows(text, room.counter, limit, lambda piece: room.fits(fenced(piece)))
-        if not is_blank(piece)
-    ]
-    blank_lines = line[len(text) :]
-    for piece in pieces[:-1]:
-        yield fenced(piece)
-    for piece in pieces[-1:]:
-        whole = fenced(piece + blank_lines)
-        yield whole if room.fits(whole) else fenced(piece)
+    """Fences for the pieces of one line; the blank lines behind it stay with the last."""
+    code = line.rstrip()
+    ends = windows(
+        code, 0, len(code), room.counter, limit, lambda a, b: room.fits(fenced(code[a:b]))
+    )
+    pieces = [code[start:end] for start, end in pairwise((0, *ends))]
+    *before, last = [piece for piece in pieces if not is_blank(piece)]
+    yield from map(fenced, before)
+    whole = fenced(last + line[len(code) :])
+    yield whole if room.fits(whole) else fenced(last)

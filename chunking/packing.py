@@ -9,8 +9,12 @@ _SLACK = 4
 """Tokens by which a sum of sizes may lie above the size of the whole: near the limit, ask."""
 
 
-def fill(sizes: Sequence[int], first: int, limit: int, fits: Fits) -> int:
+def fill(
+    sizes: Sequence[int], first: int, limit: int, fits: Fits, *, stop: int | None = None
+) -> int:
     """Take units from `first` on while they fit; at least one, which is known to fit.
+
+    None is taken from `stop` on.
 
     Sizes need not add up exactly: they say how far to go, `fits` has the last word.
 
@@ -19,7 +23,7 @@ def fill(sizes: Sequence[int], first: int, limit: int, fits: Fits) -> int:
     """
     used = sizes[first]
     last = first + 1
-    while last < len(sizes):
+    while last < (len(sizes) if stop is None else stop):
         over = used + sizes[last] - limit
         if over > _SLACK or (over > 0 and not fits(first, last + 1)):
             break

@@ -1,22 +1,20 @@
 """Stage 2, prose: whole paragraphs and list items, then whole sentences, then windows."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from chunking.atoms import Atom, atoms, fence_lines
+from chunking.atoms import Atom, atoms, blank_markers, read_fence
 from chunking.budget import Room
-from chunking.code import split_code
+from chunking.code import fence_of, split_code
 from chunking.packing import carry_over, fill
-from chunking.running import running_spans
+from chunking.running import body_at, running_spans, split_running, trim
 from chunking.sections import Part
 from chunking.sentences import SentenceSplitter
 from chunking.tables import read_table, split_table
 from chunking.text import is_blank
 
-_BLANK_LINES = re.compile(r"(?:[^\S\n]*\n)*")
 _MIN_WINDOW = 8
 """Tokens under which an overlap between two windows is not worth its pieces."""
 
@@ -57,10 +55,13 @@ def split_prose(
         if isinstance(run, Passage):
             yield run
             continue
-        for start, end in _pack(text, run, room, overlap):
-            first = bisect_right(starts, start) - 1
-            last = bisect_right(starts, end - 1)
-            yield Passage(text[start:end], parts[first:last], start - starts[first])
+        for first, last in _pack(text, run, room, overlap):
+            start, end = trim(text, first, last)
+            if is_blank(text[start:end]):
+                continue
+            inside = slice(bisect_right(starts, start) - 1, bisect_right(starts, end - 1))
+            body = body_at(text, first, last)
+            yield Passage(body, parts[inside], start - starts[inside.start])
 
 
 def _starts(parts: Sequence[Part]) -> list[int]:
@@ -86,21 +87,18 @@ def _runs(
         if room.fits(part.text):
             units.append(_unit(text, start, min(end + 2, len(text)), room))
             continue
-        for group in _groups(part, room):
+        for group in item_groups(part, room):
             first, last = start + group[0].start, start + group[-1].end
-            body = text[first:last]
-            if room.fits(body.rstrip()):
+            if room.fits(body_at(text, first, last)):
                 units.append(_unit(text, first, last, room))
             elif group[0].kind == "text":
                 window = overlap if overlap >= _MIN_WINDOW else room.tokens
-                units += [
-                    _unit(text, first + a, first + b, room)
-                    for a, b in running_spans(body, room, split, window_tokens=window)
-                ]
+                spans = running_spans(text, first, last, room, split, window_tokens=window)
+                units += [_unit(text, a, b, room) for a, b in spans]
             else:
                 yield units
                 units = []
-                for piece in _split_atom(body, group[0], room, split):
+                for piece in split_atom(text[first:last], group[0], room, split):
                     yield Passage(piece, (part,), None)
     yield units
 
@@ -109,12 +107,12 @@ def _unit(text: str, start: int, end: int, room: Room) -> Unit:
     return Unit(start, end, room.counter.count(text[start:end]))
 
 
-def _groups(part: Part, room: Room) -> Iterator[list[Atom]]:
+def item_groups(part: Part, room: Room) -> Iterator[list[Atom]]:
     """Cut a part at its list items, outermost first, only as deep as it must be."""
     stack = [list(atoms(part.text))]
     while stack:
         group = stack.pop()
-        if len(group) == 1 or room.fits(part.text[group[0].start : group[-1].end].rstrip()):
+        if len(group) == 1 or room.fits(body_at(part.text, group[0].start, group[-1].end)):
             yield group
         else:
             stack.extend(reversed(_subgroups(group)))
@@ -132,39 +130,36 @@ def _subgroups(group: list[Atom]) -> list[list[Atom]]:
     return [group[a:b] for a, b in pairwise(cuts)]
 
 
-def _split_atom(body: str, atom: Atom, room: Room, split: SentenceSplitter) -> Iterator[str]:
+def split_atom(body: str, atom: Atom, room: Room, split: SentenceSplitter) -> Iterator[str]:
+    """Cut a table or a fence that stands inside prose by the rule of its own kind."""
     if atom.kind == "table":
         yield from split_table(read_table(body), room, split)
+        return
+    fence = read_fence(body)
+    info, code = fence.info, fence.code
+    if len(info.encode()) > room.tokens // 4:  # words that were never meant as an info string
+        info, code = "", f"{info.strip()}\n{code}"
+    opening, closing = fence_of(code, info, fence.mark)
+    lead = fence.lead if len(fence.lead) <= room.tokens // 4 else ""
+    opening, closing = lead + opening, blank_markers(lead) + closing
+    if is_blank(code):
+        empty = f"{opening}\n{closing}"
+        yield from [empty] if room.fits(empty) else split_running(info, room, split)
     else:
-        opening, code, closing = fence_lines(body)
         yield from split_code(code, opening, closing, room)
 
 
 def _pack(text: str, units: Sequence[Unit], room: Room, overlap: int) -> Iterator[tuple[int, int]]:
-    """Greedy packs of units as (start, end) of their text, blank margins taken off."""
+    """Greedy packs of units as (start, end) of their text."""
 
     def fits(first: int, last: int) -> bool:
-        start, end = _trim(text, units[first].start, units[last - 1].end)
-        return room.fits(text[start:end])
+        return room.fits(body_at(text, units[first].start, units[last - 1].end))
 
     sizes = [unit.tokens for unit in units]
     first = 0
     while first < len(units):
         last = fill(sizes, first, room.tokens, fits)
-        start, end = _trim(text, units[first].start, units[last - 1].end)
-        if not is_blank(text[start:end]):
-            yield start, end
+        yield units[first].start, units[last - 1].end
         if last == len(units):
             return
         first = carry_over(sizes, first, last, overlap=overlap, limit=room.tokens, fits=fits)
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Take off blank lines before and blanks behind; a line's own indentation stays."""
-    piece = text[start:end]
-    end -= len(piece) - len(piece.rstrip())
-    match = _BLANK_LINES.match(piece)
-    start += match.end() if match else 0
-    if start > 0 and text[start - 1] != "\n":
-        start += len(text[start:end]) - len(text[start:end].lstrip())
-    return min(start, end), end

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chunking.atoms import close_fences
+from chunking.atoms import close_fences, escape_fence
 from chunking.model import Block, Document
 from chunking.parsers.html import HtmlTable, html_parts
+from chunking.tables import is_pipe_table
 from chunking.text import clean_text, is_blank
 
-Rule = Literal["prose", "table", "code", "image"]
-ATOMIC: dict[str, Rule] = {"table": "table", "code": "code", "image": "image"}
-"""Kinds that are sections of their own; all others, unknown ones too, are prose."""
+Rule = Literal["prose", "table", "code", "alone"]
+"""How a section is split. Tables, code and pictures are sections of their own; all other kinds,
+unknown ones too, are prose. `alone` is cut like prose, without overlap."""
 
 _Heading = tuple[int, str, int]
 """Level, name, and index of the block."""
-_HTML_TABLE = re.compile(r"<(?:(table)|tr)\b", re.IGNORECASE)
+_HTML_TABLE = re.compile(r"\s*<(?:(table)|tr|thead|tbody)\b[^<>]*>", re.IGNORECASE)
 _UNKNOWN = -1
 """Index of a heading that is only known from another's path."""
 
@@ -26,6 +27,7 @@ class Part:
     """One block as it stands in the body of its section."""
 
     block: Block
+    rule: Rule
     text: str
     offset: int
     """Where `text` begins in the block's own text; negative with words in front of it."""
@@ -36,19 +38,22 @@ class Section:
     """Blocks under one heading, at one place, that are split by one rule."""
 
     heading_path: tuple[str, ...]
-    rule: Rule
     parts: tuple[Part, ...]
+
+    @property
+    def rule(self) -> Rule:
+        return self.parts[0].rule
 
     @property
     def place(self) -> tuple[object, ...]:
         return _place(self.parts[0].block)
 
 
-def gather_sections(blocks: Sequence[Block]) -> Iterator[Section]:
+def gather_sections(blocks: Sequence[Block], *, mixed: bool = False) -> Iterator[Section]:
     """Gather the blocks of one document. Blank ones are left out, headings end a section.
 
     Never joined: what differs in page, sheet, slide, cell range or heading path. A table, a code
-    block or a picture is a section of its own.
+    block or a picture is a section of its own, unless sections may be `mixed`.
     """
     parts: list[Part] = []
     here: tuple[tuple[str, ...], tuple[object, ...]] = ((), ())
@@ -56,18 +61,18 @@ def gather_sections(blocks: Sequence[Block]) -> Iterator[Section]:
         part = None if path is None else _part(block)
         if path is not None and part is None:
             continue
-        rule = ATOMIC.get(block.kind, "prose")
         there = (path or (), _place(block))
-        if parts and (part is None or rule != "prose" or there != here):
-            yield Section(here[0], "prose", tuple(parts))
+        alone = part is not None and part.rule != "prose" and not mixed
+        if parts and (part is None or alone or there != here):
+            yield Section(here[0], tuple(parts))
             parts = []
-        if part and rule != "prose":
-            yield Section(there[0], rule, (part,))
+        if part and alone:
+            yield Section(there[0], (part,))
         elif part:
             parts.append(part)
             here = there
     if parts:
-        yield Section(here[0], "prose", tuple(parts))
+        yield Section(here[0], tuple(parts))
 
 
 def headings_without_text(document: Document) -> list[str]:
@@ -123,7 +128,7 @@ def _enter(above: list[_Heading], block: Block, name: str, index: int) -> list[_
 def _without_html(blocks: Iterable[Block]) -> Iterator[Block]:
     """Tables that were given as HTML become pipe tables, what stands beside them paragraphs."""
     for block in blocks:
-        html = _HTML_TABLE.search(block.text) if block.kind == "table" else None
+        html = _HTML_TABLE.match(block.text) if block.kind == "table" else None
         if html:
             yield from _from_html(block, block.text if html[1] else f"<table>{block.text}</table>")
         else:
@@ -161,18 +166,23 @@ def _part(block: Block) -> Part | None:
     Tables and code keep their caption apart, since it may have to give way.
     """
     text = clean_text(block.text)
-    caption = clean_text(block.caption or "").strip()
-    if is_blank(text) and is_blank(caption):
+    caption = caption_of(block)
+    if is_blank(text) and not caption:
         return None
     if block.kind == "code":
-        return Part(block, text.removesuffix("\n"), 0)
+        return Part(block, "code", text.removesuffix("\n"), 0)
     body = text.lstrip("\n").rstrip()
     offset = text.find(body)
-    if block.kind == "table":
-        return Part(block, body, offset)
-    before = ""
-    if block.kind == "turn" and block.speaker:
-        before = f"{clean_text(block.speaker)}: "
-    elif not is_blank(caption) and caption not in body:
-        before = f"{caption}\n" if body else caption
-    return Part(block, before + close_fences(body), offset - len(before))
+    if block.kind == "table" and is_pipe_table(body):
+        return Part(block, "table", body, offset)
+    before = caption + "\n" if caption and not body.lstrip().startswith(caption) else ""
+    if block.kind == "turn" and block.speaker and body:
+        before += f"{clean_text(block.speaker)}: "
+    rule: Rule = "alone" if block.kind in ("table", "image") else "prose"
+    return Part(block, rule, close_fences((before + body).rstrip()), offset - len(before))
+
+
+def caption_of(block: Block) -> str:
+    """The caption on one line; "" where there is nothing to see."""
+    caption = " ".join(clean_text(block.caption).split("\n")).strip() if block.caption else ""
+    return "" if is_blank(caption) else escape_fence(caption)

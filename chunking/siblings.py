@@ -53,7 +53,7 @@ def _joined(run: Sequence[Section], parent: Path) -> Iterator[Section]:
         yield from run
     else:
         parts = tuple(part for section in run for part in _under(parent, section))
-        yield Section(parent, "prose", parts)
+        yield Section(parent, parts)
 
 
 def _under(parent: Path, section: Section) -> tuple[Part, ...]:

@@ -13,11 +13,11 @@ from chunking.parsers import with_blocks
 from chunking.prefix import heading_line, room_under
 from chunking.prose import Passage, split_prose
 from chunking.running import split_running
-from chunking.sections import Part, Section, gather_sections
+from chunking.sections import Part, Section, caption_of, gather_sections
 from chunking.sentences import SentenceSplitter, sentence_splitter
 from chunking.siblings import RoomOf, join_small
 from chunking.tables import read_table, split_table
-from chunking.text import clean_text, is_blank
+from chunking.text import is_blank
 
 VERSION = 1
 """Of the algorithm, in the fingerprint. Raise it with every change that gives other chunks."""
@@ -117,7 +117,7 @@ class StructureAwareChunker:
                     part=part,
                     is_cut=len(passages) > 1,
                     blocks=[part.block for part in passage.parts],
-                    char_start=_char_start(passage),
+                    char_start=char_start_of(passage),
                 )
 
     def _sections(self, document: Document, room_of: RoomOf) -> Iterator[Section]:
@@ -141,16 +141,17 @@ def split_section(
 ) -> Iterator[Passage]:
     """Cut one section by the rule of its kind; as it is where it fits."""
     part = section.parts[0]
-    if section.rule == "table":
-        yield from _table(part, room, split)
-    elif section.rule == "code":
+    if section.rule == "code":
         yield from _code(part, room, split)
+    elif section.rule == "table":
+        yield from _table(part, room, split)
     else:
+        overlap = overlap if section.rule == "prose" else 0
         yield from split_prose(section.parts, room, overlap, split)
 
 
 def _table(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]:
-    table = read_table(part.text, clean_text(part.block.caption or ""))
+    table = read_table(part.text, caption_of(part.block))
     whole = "\n".join(table.lines)
     bodies = [whole] if room.fits(whole) else split_table(table, room, split)
     for body, start in located(bodies, part.text):
@@ -159,11 +160,11 @@ def _table(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]
 
 def _code(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]:
     """A caption stands before the first fence, or in a part of its own."""
-    caption = clean_text(part.block.caption or "").strip()
+    caption = caption_of(part.block)
     language = fit_language(part.block.language or "", room)
     opening, closing = fence_of(part.text, language)
     whole = f"{opening}\n{part.text}\n{closing}"
-    before = "" if is_blank(caption) or caption in part.text else caption + "\n"
+    before = caption + "\n" if caption and not part.text.lstrip().startswith(caption) else ""
     if is_blank(part.text):
         pieces, before = split_running(caption, room, split), ""
     elif room.fits(before + whole):
@@ -193,7 +194,7 @@ def located(bodies: Iterable[str], text: str) -> Iterator[tuple[str, int | None]
         cursor = start + len(body) if start >= 0 else max(cursor, found + len(last))
 
 
-def _char_start(passage: Passage) -> int | None:
+def char_start_of(passage: Passage) -> int | None:
     first = passage.parts[0]
     if passage.start is None or first.block.char_start is None:
         return None

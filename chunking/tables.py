@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chunking.atoms import is_separator
+from chunking.atoms import escape_fence, has_fence, is_separator
 from chunking.budget import Room
 from chunking.packing import fill
 from chunking.running import split_running
@@ -33,6 +33,11 @@ class Table:
         return self.caption + self.header + self.groups + self.rows
 
 
+def is_pipe_table(text: str) -> bool:
+    """Whether lines are rows. What a parser took for a table may be text, or hold a code fence."""
+    return "|" in text and not has_fence(text)
+
+
 def read_table(text: str, caption: str = "") -> Table:
     """Sort the lines of a table block.
 
@@ -47,8 +52,8 @@ def read_table(text: str, caption: str = "") -> Table:
     else:
         at, end = max(separator - 1, 0), separator + 1
     before, header, rows = lines[:at], lines[at:end], lines[end:]
-    if not is_blank(caption) and caption.strip() not in "\n".join(before):
-        before = [*caption.strip().split("\n"), *before]
+    if caption and not text.lstrip().startswith(caption):
+        before = [caption, *before]
     groups = _group_rows(rows) if separator is not None else 0
     return Table(tuple(before), tuple(header), tuple(rows[:groups]), tuple(rows[groups:]))
 
@@ -121,7 +126,7 @@ def _with_lead(
     if head and head == table.header + table.groups:
         return [*split_running("\n".join(table.caption), room, split), *pieces]
     lead = _cut_lead(table, room, split)
-    if lead and not head and room.fits(joined := lead[-1] + "\n" + pieces[0]):
+    if lead and pieces and not head and room.fits(joined := lead[-1] + "\n" + pieces[0]):
         return [*lead[:-1], joined, *pieces[1:]]
     return lead + pieces
 
@@ -162,10 +167,11 @@ def _cut_row(row: str, room: Room, split: SentenceSplitter) -> list[str]:
     while first < len(cells):
         if fits(first, first + 1):
             last = fill(sizes, first, room.tokens, fits)
-            pieces.append(line(first, last))
+            if not all(map(is_blank, cells[first:last])):
+                pieces.append(line(first, last))
         else:
             last = first + 1
-            pieces += split_running(cells[first].strip(), room, split)
+            pieces += split_running(escape_fence(cells[first].strip()), room, split)
         first = last
     return pieces
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import regex
 
 from chunking.budget import Counter
+from chunking.graphemes import grapheme_before
 
 # Best place first; each is found backwards from where the budget ends, and none lies before a mark
 # that belongs to the character before it.
@@ -15,8 +16,6 @@ _PLACES = (
     (regex.compile(r"(?r)(?<![\p{L}\p{N}\p{M}_])(?=[\p{L}\p{N}_])|(?<=\p{Han})(?=\p{L})"), 2),
 )
 """The pattern of a place, and the share of the piece that may be given up for it: one in n."""
-
-_GRAPHEME = regex.compile(r"\X")
 
 
 def windows(
@@ -48,13 +47,4 @@ def cut_before(text: str, start: int, end: int) -> int:
     for place, share in _PLACES:
         if match := place.search(text, end - (end - start) // share, end):
             return match.start()
-    return _grapheme_before(text, start, end)
-
-
-def _grapheme_before(text: str, start: int, end: int) -> int:
-    boundary = start
-    for match in _GRAPHEME.finditer(text, start, min(len(text), end + 1)):
-        if match.end() > end:
-            break
-        boundary = match.end()
-    return boundary if boundary > start else end
+    return grapheme_before(text, start, end)
