@@ -130,8 +130,8 @@ def convert(
     kitelift convert ./manuals --to s3://corpus/parsed
     kitelift convert 'docs/**/*.md' --to ./parsed --dry-run
     """
-    from jobs.convert import ConversionSettings, convert_files  # noqa: PLC0415 - --help is quick
-    from jobs.file_progress import FileProgress  # noqa: PLC0415
+    from jobs.conversion.convert import ConversionSettings, convert_files  # noqa: PLC0415 - --help is quick
+    from jobs.conversion.progress import FileProgress  # noqa: PLC0415
 
     with errors_told(debug):
         settings = ConversionSettings(
@@ -309,13 +309,21 @@ def runs(as_json: bool, config_path: Path | None, debug: bool) -> None:
 
 @main.command()
 @click.argument("run_id", required=False)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page with charts to this file: one file, no network.",
+)
 @as_json
 @with_config
-def report(run_id: str | None, as_json: bool, config_path: Path | None, debug: bool) -> None:
+def report(
+    run_id: str | None, html: Path | None, as_json: bool, config_path: Path | None, debug: bool
+) -> None:
     """Show what a run amounted to, the newest by default.
 
     \b
     kitelift report 20261130T020000Z-1a2b3c --json
+    kitelift report --html report.html
     """
     with errors_told(debug):
         ledger = _ledger(load_config(config_path))
@@ -325,7 +333,13 @@ def report(run_id: str | None, as_json: bool, config_path: Path | None, debug: b
             raise ConfigError(
                 f"run {record.run_id} has no report yet ({record.state}); see `kitelift status`."
             )
-    _print(told, as_json, render.report_page)
+        if html:
+            from jobs.report_page import report_page  # noqa: PLC0415 - draws with a V8
+
+            html.write_text(report_page(told, ledger.report_before(record)), encoding="utf-8")
+            click.echo(f"kitelift: written to {html}", err=True)
+    if as_json or not html:
+        _print(told, as_json, render.report_page)
 
 
 @main.command()

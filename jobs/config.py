@@ -4,18 +4,15 @@ No setting is read anywhere else, secrets excepted: those come from the environm
 """
 
 import difflib
-import hashlib
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from chunking.ids import canonical_json
 from chunking.protocols import Chunker
 from chunking.strategies import make_chunker
 from storage.embedding_settings import EmbeddingSettings
-from storage.milvus_schema import SCHEMA_VERSION
 from storage.milvus_settings import MilvusSettings
 from storage.s3_objects import S3Settings
 
@@ -138,16 +135,6 @@ def parse_config(values: dict[str, Any], origin: str) -> Config:
     except ValueError as error:
         raise ConfigError(f"{origin}: [chunking] {error}") from None
     return config
-
-
-def fingerprint(config: Config, chunker: Chunker, *, model: str, dim: int) -> str:
-    """Short hash of every setting that shapes the rows: another one means another collection."""
-    shaping = {
-        "chunking": dict(chunker.settings),
-        "embedding": {**config.embedding.shaping, "name": model, "dim": dim},
-        "schema": {"version": SCHEMA_VERSION, "analyzer": config.milvus.analyzer},
-    }
-    return hashlib.sha256(canonical_json(shaping)).hexdigest()[:12]
 
 
 def _told(error: ValidationError) -> str:

@@ -1,5 +1,6 @@
 """On what a run stands: the model as it answers, the collection it means, what that holds."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -7,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
+from chunking.ids import canonical_json
+from chunking.protocols import Chunker
 from jobs.catalogue import Folded, fold_open_runs
-from jobs.config import Config, fingerprint
+from jobs.config import Config
 from jobs.worker import Order
 from storage.embeddings import Probe, open_embedder, probe
 from storage.errors import CollectionMismatchError, SettingError
 from storage.ledger import Ledger
 from storage.milvus_lite import reachable
+from storage.milvus_schema import SCHEMA_VERSION
 from storage.objects import open_location
 from storage.protocols import CollectionSpec, Embedder, Location, VectorDatabase
 from storage.records import Catalogue
@@ -87,6 +91,16 @@ def stand(config: Config, tell: Callable[[str], None] = lambda _: None) -> Itera
             )
         finally:
             database.close()
+
+
+def fingerprint(config: Config, chunker: Chunker, *, model: str, dim: int) -> str:
+    """Short hash of every setting that shapes the rows: another one means another collection."""
+    shaping = {
+        "chunking": dict(chunker.settings),
+        "embedding": {**config.embedding.shaping, "name": model, "dim": dim},
+        "schema": {"version": SCHEMA_VERSION, "analyzer": config.milvus.analyzer},
+    }
+    return hashlib.sha256(canonical_json(shaping)).hexdigest()[:12]
 
 
 def absolute(config: Config) -> Config:

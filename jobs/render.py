@@ -1,6 +1,6 @@
 """Results as a person reads them on a terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -217,22 +217,6 @@ def estimate_page(estimate: dict[str, Any]) -> RenderableType:
         for fault in estimate["objects"]["unreadable"]
     ]
     return Text("\n".join(lines))
-
-
-def hits_page(hits: Iterable[dict[str, Any]], *, excerpt: int = 300) -> RenderableType:
-    """Hits as a retriever would get them: score, place, text."""
-    parts: list[RenderableType] = []
-    for place, hit in enumerate(hits, 1):
-        head = Text(f"{place}. ", "bold")
-        head.append(hit["title"] or hit["file_title"], "bold")
-        head.append(f"  {hit['score']:.4f}", "cyan")
-        where = " > ".join(hit["heading_path"])
-        source = hit["source"] + (f", page {hit['page']}" if hit["page"] else "")
-        head.append(f"\n   {source}" + (f" · {where}" if where else ""), "dim")
-        body = hit["content"]
-        short = body if len(body) <= excerpt else body[:excerpt].rstrip() + " …"
-        parts += [head, Text("\n".join(f"   {line}" for line in short.split("\n"))), Text("")]
-    return Group(*parts) if parts else Text("Nothing found.")
 
 
 def audit_page(told: dict[str, Any]) -> RenderableType:

@@ -2,7 +2,7 @@
 
 The target mirrors the sources. Its documents stand in the order of their paths, in objects of
 about 64 MB (decoded), `part-….parquet`; where one ends is decided by the documents around
-(jobs/conversion_layout.py), and each object says what its documents were made of
+(jobs/conversion/layout.py), and each object says what its documents were made of
 (storage/converted.py). So a second call parses what changed and writes the objects in which that
 stands, and gives what a first call would have given, byte for byte.
 
@@ -29,12 +29,13 @@ from typing import Any
 
 from chunking.parsers import FORMATS
 from jobs.config import ConfigError
-from jobs.conversion_inputs import Input, Root
-from jobs.conversion_layout import OBJECT_BYTES
-from jobs.conversion_pool import FilePool
-from jobs.conversion_sources import Found, find_inputs
-from jobs.conversion_target import Held, Order, TargetWriter, read_target
-from jobs.conversion_worker import (
+from jobs.conversion.inputs import Input, Root
+from jobs.conversion.layout import OBJECT_BYTES
+from jobs.conversion.pool import FilePool
+from jobs.conversion.progress import FileProgress
+from jobs.conversion.sources import Found, find_inputs
+from jobs.conversion.target import Held, Order, TargetWriter, read_target
+from jobs.conversion.worker import (
     Failed,
     Outcome,
     Recipe,
@@ -44,7 +45,6 @@ from jobs.conversion_worker import (
     digest_of,
     end_with_parent,
 )
-from jobs.file_progress import FileProgress
 from storage.converted import EncodedRow, StoredRow
 from storage.errors import SettingError
 from storage.objects import open_location

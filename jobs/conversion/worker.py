@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from chunking.ids import canonical_json
 from chunking.model import Document
 from chunking.parsers import Format, ParseError, parse_bytes
-from jobs.conversion_inputs import Input, Root
+from jobs.conversion.inputs import Input, Root
 from storage.converted import EncodedRow, Origin, encode
 from storage.errors import BadDocumentError, Fate, StorageError
 from storage.protocols import ObjectStore

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from jobs.conversion_pool import BATCH_BYTES, BATCH_FILES, WINDOW_BATCHES, WINDOW_BYTES, FilePool
-from tests.jobs.file_work import double, meet, nothing, raise_fault
+from jobs.conversion.pool import BATCH_BYTES, BATCH_FILES, WINDOW_BATCHES, WINDOW_BYTES, FilePool
+from tests.jobs.conversion.file_work import double, meet, nothing, raise_fault
 
 
 def pool(work, *, size: int = 1, workers: int = 2) -> FilePool[Any, int]:

@@ -7,7 +7,7 @@ import boto3
 import pytest
 
 from jobs.config import ConfigError
-from jobs.conversion_sources import Found, find_inputs
+from jobs.conversion.sources import Found, find_inputs
 from storage.s3_objects import S3Settings
 
 S3 = S3Settings()

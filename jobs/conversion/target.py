@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from jobs.config import ConfigError
-from jobs.conversion_layout import Cutter
+from jobs.conversion.layout import Cutter
 from storage.converted import EncodedRow, RowReader, StoredRow, converted_writer, read_stored
 from storage.document_writer import DocumentWriter
 from storage.errors import BadParquetError

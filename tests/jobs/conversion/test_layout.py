@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.conversion_layout import Cutter, object_name
+from jobs.conversion.layout import Cutter, object_name
 
 SIZE = 1000
 
@@ -37,7 +37,7 @@ def test_an_object_is_between_half_and_all_of_the_target_with_its_last_document(
 def test_a_document_only_moves_to_an_object_of_a_new_name_or_from_one_that_vanishes(
     documents, data
 ):
-    """What the order of writes relies on: jobs/conversion_target.py."""
+    """What the order of writes relies on: jobs/conversion/target.py."""
     before = objects(documents)
     changes = data.draw(sizes)
     gone = data.draw(st.sets(st.sampled_from(sorted(documents)))) if documents else set()

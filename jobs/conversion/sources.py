@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from chunking.parsers import READABLE_SUFFIXES
 from jobs.config import ConfigError
-from jobs.conversion_inputs import S3, Input, Root
+from jobs.conversion.inputs import S3, Input, Root
 from storage.errors import ObjectMissingError
 from storage.protocols import ObjectStore
 from storage.s3_objects import S3ObjectStore, S3Settings

@@ -1,0 +1,1 @@
+"""`kitelift convert`: files of every format into Parquet of parsed documents."""
