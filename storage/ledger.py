@@ -198,6 +198,15 @@ class Ledger:
     def report(self, run_id: str) -> dict[str, Any] | None:
         return self._read(f"{self.run_folder(run_id)}/report.json", _REPORT)
 
+    def report_before(self, record: RunRecord) -> dict[str, Any] | None:
+        """Of the newest run that began before this one and has a report."""
+        for earlier in reversed(self.runs()):
+            if (earlier.started_at, earlier.run_id) < (record.started_at, record.run_id):
+                report = self.report(earlier.run_id)
+                if report is not None:
+                    return report
+        return None
+
     def _catalogue_key(self, fingerprint: str) -> str:
         return f"{self._root}catalogue/{fingerprint}.json"
 

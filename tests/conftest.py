@@ -10,4 +10,9 @@ os.environ.update(
     RAY_USAGE_STATS_ENABLED="0",
 )
 
-pytest_plugins = ["tests.servers.s3", "tests.servers.milvus", "tests.servers.embeddings"]
+pytest_plugins = [
+    "tests.servers.s3",
+    "tests.servers.milvus",
+    "tests.servers.embeddings",
+    "tests.servers.browser",
+]
