@@ -3,8 +3,8 @@
 import io
 import os
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import urlsplit
@@ -13,35 +13,13 @@ import boto3
 import botocore.session
 import stamina
 from botocore.config import Config
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    CredentialRetrievalError,
-    HTTPClientError,
-    IncompleteReadError,
-    InvalidRegionError,
-    NoCredentialsError,
-    ParamValidationError,
-    PartialCredentialsError,
-    SSLError,
-    TokenRetrievalError,
-)
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 from botocore.loaders import create_loader
-from botocore.parsers import ResponseParserError
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from storage.errors import (
-    AccessRefusedError,
-    BadParquetError,
-    ConditionFailedError,
-    ObjectChangedError,
-    ObjectMissingError,
-    SettingError,
-    SlowDownError,
-    StorageError,
-    StoreUnavailableError,
-)
+from storage.errors import ConditionFailedError, ObjectChangedError, SettingError
 from storage.protocols import ObjectInfo
+from storage.s3_errors import LOST, MISSING, S3Errors, brief, code_of, is_conflict
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -50,48 +28,8 @@ if TYPE_CHECKING:
 READ_BYTES = 1 << 17
 """Smallest range that a reader of `open` fetches: small, since ids of a file lie far apart."""
 
-_MISSING = {"404", "NoSuchKey", "NotFound", "NoSuchVersion"}
-_LOST = {"412", "PreconditionFailed"}
-_CHANGED = {"416", "InvalidRange", *_LOST}
-"""Of a read that asked for one version: a range beyond its end is beyond that of another."""
-_CONFLICT = {"409", "ConditionalRequestConflict", "OperationAborted"}
-_PASSING = {"RequestTimeout", *_CONFLICT}
 _ENDPOINT_VARIABLES = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"}
 _MARK = "kitelift-write"
-_REFUSED = {
-    "401",
-    "403",
-    "AccessDenied",
-    "AccountProblem",
-    "AllAccessDisabled",
-    "AuthorizationQueryParametersError",
-    "ExpiredToken",
-    "Forbidden",
-    "InvalidAccessKeyId",
-    "InvalidSecurity",
-    "InvalidToken",
-    "RequestTimeTooSkewed",
-    "SignatureDoesNotMatch",
-    "TokenRefreshRequired",
-    "Unauthorized",
-}
-_SLOW = {
-    "429",
-    "RequestLimitExceeded",
-    "SlowDown",
-    "SlowDownRead",
-    "SlowDownWrite",
-    "Throttling",
-    "ThrottlingException",
-    "TooManyRequests",
-    "TooManyRequestsException",
-}
-_NO_CREDENTIALS = (
-    CredentialRetrievalError,
-    NoCredentialsError,
-    PartialCredentialsError,
-    TokenRetrievalError,
-)
 _BROKEN_BODY = (HTTPClientError, IncompleteReadError)
 """Faults while an answer's body arrives, when boto's own retries are over."""
 
@@ -137,7 +75,8 @@ class S3ObjectStore:
 
     One boto3 client serves listing, control objects and, through `open`, Parquet, which pyarrow
     reads from our reader rather than by its own S3 client: one set of settings, credentials,
-    timeouts and errors, and every range is bound to the listed version.
+    timeouts and errors, and every range is bound to the listed version. Every call stands in a
+    `with self._errors.as_ours(key)`, so that no error of boto leaves this file.
 
     It travels to workers as its bucket and settings; each process makes its own client.
     Credentials come from the SDK's own chain (environment, profile, instance role), never from
@@ -150,9 +89,9 @@ class S3ObjectStore:
             self._client = _make_client(settings)
         except (ValueError, OSError, BotoCoreError) as error:
             raise SettingError(
-                "[s3]", _brief(error), "Correct it in the configuration or in AWS_…."
+                "[s3]", brief(error), "Correct it in the configuration or in AWS_…."
             ) from error
-        self._endpoint = self._client.meta.endpoint_url
+        self._errors = S3Errors(self.place, self._client.meta.endpoint_url)
 
     def __reduce__(self) -> tuple[type["S3ObjectStore"], tuple[str, S3Settings]]:
         return S3ObjectStore, (self._bucket, self._settings)
@@ -164,7 +103,7 @@ class S3ObjectStore:
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """As the protocol says; all of the listing is held, since not every store sorts it."""
         found: dict[str, ObjectInfo] = {}
-        with self._our_errors(prefix):
+        with self._errors.as_ours(prefix):
             pages = self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=prefix
             )
@@ -176,17 +115,17 @@ class S3ObjectStore:
             yield found[key]
 
     def head(self, key: str) -> ObjectInfo:
-        with self._our_errors(key):
+        with self._errors.as_ours(key):
             try:
                 answer = self._client.head_object(Bucket=self._bucket, Key=key)
             except ClientError as error:
-                if _code(error) in _MISSING:  # HEAD has no body that tells bucket from key
+                if code_of(error) in MISSING:  # HEAD has no body that tells bucket from key
                     self._client.head_bucket(Bucket=self._bucket)
                 raise
         return ObjectInfo(key=key, etag=_bare(answer["ETag"]), size=answer["ContentLength"])
 
     def get(self, key: str) -> tuple[bytes, str]:
-        with self._our_errors(key):
+        with self._errors.as_ours(key):
             return self._fetch(Key=key)
 
     def open(self, info: ObjectInfo) -> BinaryIO:
@@ -201,7 +140,7 @@ class S3ObjectStore:
             ObjectChangedError: There is another version now. The answer's own etag is compared
                 too: some servers ignore If-Match.
         """
-        with self._our_errors(info.key):
+        with self._errors.as_ours(info.key):
             data, etag = self._fetch(
                 Key=info.key,
                 IfMatch=f'"{info.etag}"',
@@ -210,7 +149,7 @@ class S3ObjectStore:
         if etag != info.etag:
             raise ObjectChangedError(self.place, info.key)
         if len(data) != length:
-            raise self._unavailable(f"it gave {len(data)} bytes of a range of {length}")
+            raise self._errors.unavailable(f"it gave {len(data)} bytes of a range of {length}")
         return data
 
     def put(
@@ -223,12 +162,12 @@ class S3ObjectStore:
             conditions["IfMatch"] = f'"{if_etag}"'
         if conditions:
             return self._put_if(key, data, conditions)
-        with self._our_errors(key):
+        with self._errors.as_ours(key):
             answer = self._client.put_object(Bucket=self._bucket, Key=key, Body=data)
         return _bare(answer["ETag"])
 
     def delete(self, key: str) -> None:
-        with self._our_errors(key):
+        with self._errors.as_ours(key):
             self._client.delete_object(Bucket=self._bucket, Key=key)
 
     def _put_if(self, key: str, data: bytes, conditions: dict[str, Any]) -> str:
@@ -239,10 +178,10 @@ class S3ObjectStore:
         """
         mark = uuid.uuid4().hex
         ask = stamina.RetryingCaller(attempts=self._settings.max_attempts, wait_initial=0.05)
-        with self._our_errors(key):
+        with self._errors.as_ours(key):
             try:
                 # AWS answers 409, and wants to be asked again, while another write is under way.
-                answer = ask.on(_is_conflict)(
+                answer = ask.on(is_conflict)(
                     self._client.put_object,
                     Bucket=self._bucket,
                     Key=key,
@@ -252,7 +191,7 @@ class S3ObjectStore:
                 )
                 return _bare(answer["ETag"])
             except ClientError as error:
-                if _code(error) not in _LOST | _MISSING:
+                if code_of(error) not in LOST | MISSING:
                     raise
                 if error.response["ResponseMetadata"].get("RetryAttempts", 0):
                     there = self._client.head_object(Bucket=self._bucket, Key=key)
@@ -272,65 +211,6 @@ class S3ObjectStore:
                 if attempt >= self._settings.max_attempts:
                     raise
                 attempt += 1
-
-    @contextmanager
-    def _our_errors(self, key: str) -> Iterator[None]:
-        """Every call goes through here, so that no error of boto leaves this file."""
-        try:
-            yield
-        except ClientError as error:
-            raise self._of_answer(error, key) from error
-        except _NO_CREDENTIALS as error:
-            raise AccessRefusedError("S3", self._endpoint, _brief(error)) from error
-        except (ParamValidationError, InvalidRegionError) as error:
-            raise self._setting(_brief(error)) from error
-        except SSLError as error:
-            raise SettingError(
-                "[s3]",
-                f"no trusted connection to {self._endpoint}: {_brief(error)}",
-                "Name the certificate authority's file in [s3].ca_bundle.",
-            ) from error
-        except (BotoCoreError, ResponseParserError) as error:
-            raise self._unavailable(_brief(error)) from error
-
-    def _of_answer(self, error: ClientError, key: str) -> StorageError:
-        code = _code(error)
-        answer = error.response["ResponseMetadata"]
-        reason = _brief(f"{code}, {error.response['Error'].get('Message') or error.operation_name}")
-        if code == "NoSuchBucket" or (code in _MISSING and error.operation_name == "HeadBucket"):
-            return SettingError(
-                self.place,
-                f"there is no such bucket at {self._endpoint}",
-                "Create it, or correct the uri.",
-            )
-        if code in _MISSING:
-            return ObjectMissingError(self.place, key)
-        if code in _CHANGED:
-            return ObjectChangedError(self.place, key)
-        if code == "InvalidObjectState":
-            return BadParquetError(key, "it is archived; restore it first")
-        return self._of_service(code, answer, reason)
-
-    def _of_service(self, code: str, answer: Mapping[str, Any], reason: str) -> StorageError:
-        """What every request would meet, whatever its key."""
-        status = answer.get("HTTPStatusCode", 0)
-        if code in _REFUSED:
-            return AccessRefusedError("S3", self._endpoint, reason)
-        if code in _SLOW or status == 429:
-            return SlowDownError("S3", reason, _seconds(answer["HTTPHeaders"].get("retry-after")))
-        if status >= 500 or code in _PASSING:
-            return self._unavailable(reason)
-        return self._setting(reason)
-
-    def _unavailable(self, reason: str) -> StoreUnavailableError:
-        return StoreUnavailableError("S3", self._endpoint, reason)
-
-    def _setting(self, reason: str) -> SettingError:
-        return SettingError(
-            self.place,
-            f"S3 at {self._endpoint} refused a request ({reason})",
-            "Check uri and [s3].",
-        )
 
 
 class _PinnedObject(io.RawIOBase):
@@ -392,23 +272,6 @@ def _descriptions() -> Any:
     return create_loader()
 
 
-def _is_conflict(error: Exception) -> bool:
-    return isinstance(error, ClientError) and _code(error) in _CONFLICT
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response["Error"].get("Code", ""))
-
-
-def _brief(reason: object) -> str:
-    """On one line, for a sentence to go on after it."""
-    return " ".join(str(reason).split())[:200].rstrip(".")
-
-
 def _bare(etag: str) -> str:
     """Without quotes: some servers list it with, and answer without."""
     return etag.strip('"')
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    return float(retry_after) if retry_after and retry_after.isdigit() else None
