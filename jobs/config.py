@@ -7,8 +7,9 @@ import difflib
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from chunking.protocols import Chunker
 from chunking.strategies import make_chunker
@@ -73,6 +74,22 @@ class RunSettings(BaseModel):
     longer than the longest call, and the same for all who write the collection."""
     promote: bool = True
     """Move the alias when a new collection is complete and verified; else `kitelift promote`."""
+    notify_url: str = ""
+    """Webhook that is sent each run's outcome as JSON (docs/report.md); an address that is a secret
+    goes into KITELIFT_NOTIFY_URL instead."""
+    log: Literal["lines", "json"] = "lines"
+    """How a run tells of itself where nobody sits at a terminal: sentences, or a JSON object a
+    line with run, shard and stage times."""
+
+    @field_validator("notify_url")
+    @classmethod
+    def _is_an_address(cls, value: str) -> str:
+        url = urlsplit(value)
+        if value and (url.scheme not in {"http", "https"} or not url.hostname):
+            raise ValueError("it is no http(s) address; write it as `https://host/path`.")
+        if url.username or url.password:
+            raise ValueError("it carries credentials; put it into KITELIFT_NOTIFY_URL instead.")
+        return value
 
 
 class LimitSettings(BaseModel):
@@ -101,6 +118,16 @@ class Config(BaseModel):
     milvus: MilvusSettings = MilvusSettings()
     run: RunSettings = RunSettings()
     limits: LimitSettings = LimitSettings()
+
+
+def local_settings(config: Config) -> list[str]:
+    """Settings that name a place which other machines cannot reach."""
+    places = {
+        "source.uri": config.source.uri,
+        "state.uri": config.state.uri,
+        "milvus.uri": config.milvus.uri,
+    }
+    return [name for name, uri in places.items() if "://" not in uri or uri.startswith("file:")]
 
 
 def load_config(path: Path | None) -> Config:

@@ -7,6 +7,7 @@ died, is decided in jobs/schedule.py, so Ray's own retries are off.
 import logging
 import os
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from jobs.docket import Note
 from jobs.executor import Lost
 from jobs.rooms import ShardTask
 from jobs.worker import Order, Outcome, walk
-from storage.errors import StoreUnavailableError
+from storage.errors import SettingError, StoreUnavailableError
 from storage.records import Tally
 from storage.throttles import Pace
 
@@ -38,9 +39,20 @@ LOCAL_OBJECT_STORE_BYTES = 128 * 2**20
 class RayExecutor:
     """Walks tasks on the cluster that RAY_ADDRESS names, or on one of its own here."""
 
-    def __init__(self, order: Order, note: Note, pace: Pace, *, workers: int) -> None:
+    def __init__(
+        self, order: Order, note: Note, pace: Pace, *, workers: int, local: Sequence[str] = ()
+    ) -> None:
+        """Prepare; nothing is started before the context is entered.
+
+        Args:
+            order: What every task of the run shares.
+            note: Hears of the work.
+            pace: Of requests, shared by all workers.
+            workers: Tasks at work at once; 0 is one a CPU.
+            local: Settings that name what only this machine sees.
+        """
         self._order, self._note, self._pace = order, note, pace
-        self._workers = workers
+        self._workers, self._local = workers, local
         self._running: dict[Any, ShardTask] = {}
         self._started = False
 
@@ -48,6 +60,7 @@ class RayExecutor:
         if not ray.is_initialized():
             _init()
             self._started = True
+        self._refuse_what_others_cannot_see()
         cpus = ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
         self._slots = self._workers or max(1, int(cpus))
         self._desk: Any = ray.remote(num_cpus=0)(_Desk).remote(self._pace)
@@ -66,6 +79,17 @@ class RayExecutor:
         ray.kill(self._desk)
         if self._started:
             ray.shutdown()
+
+    def _refuse_what_others_cannot_see(self) -> None:
+        nodes = ray.nodes()  # type: ignore[no-untyped-call]
+        hosts = {node["NodeManagerHostname"] for node in nodes if node["Alive"]}
+        if self._local and len(hosts) > 1:
+            ray.shutdown()
+            raise SettingError(
+                " and ".join(self._local),
+                f"only this machine can reach it, and the cluster has {len(hosts)}",
+                "Name a bucket (s3://) and a Milvus server (http://), or leave RAY_ADDRESS out.",
+            )
 
     @property
     def slots(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from jobs.audit import audit
 from jobs.catalogue import after_run, in_order
-from jobs.config import Config
+from jobs.config import Config, local_settings
 from jobs.edges import reach
 from jobs.executor import Executor, InlineExecutor
 from jobs.footing import Footing, stand
@@ -399,7 +399,8 @@ def _executor(config: Config, footing: Footing, note: Callable[[Tally], None]) -
         return InlineExecutor(footing.order, note, SharedPace(pace))
     from jobs.driver import RayExecutor  # noqa: PLC0415 - Ray takes a second to import
 
-    return RayExecutor(footing.order, note, pace, workers=config.run.workers)
+    local = local_settings(config)
+    return RayExecutor(footing.order, note, pace, workers=config.run.workers, local=local)
 
 
 def _private_workers(config: Config) -> bool:
