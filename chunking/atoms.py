@@ -14,7 +14,7 @@ _FENCE = re.compile(
     rf"(?P<lead>[ \t>]*(?:{_MARKER}[ \t]+[ \t>]*)*)(?P<mark>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)$"
 )
 _FENCE_SIGN = re.compile("```|~~~")
-_SEPARATOR = re.compile(r"[ \t>]*(?=[^\n]*-)(?=[^\n]*\|)\|?(?:[ \t]*:?-+:?[ \t]*\|?)+[ \t]*$")
+_SEPARATOR = re.compile(r"[ \t>]*(?=[^\n]*-)(?=[^\n]*\|)\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++[ \t]*$")
 
 
 @dataclass(frozen=True, slots=True)
