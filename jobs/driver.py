@@ -13,12 +13,12 @@ from typing import Any, Self
 
 import ray
 from ray.exceptions import (
-    NodeDiedError,
     OutOfMemoryError,
     RayError,
     RayTaskError,
     WorkerCrashedError,
 )
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.docket import Note
 from jobs.executor import Lost
@@ -63,7 +63,10 @@ class RayExecutor:
         self._refuse_what_others_cannot_see()
         cpus = ray.cluster_resources().get("CPU", 1)  # type: ignore[no-untyped-call]
         self._slots = self._workers or max(1, int(cpus))
-        self._desk: Any = ray.remote(num_cpus=0)(_Desk).remote(self._pace)
+        # Beside the driver: on a node of its own choosing it would end the run with that node.
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        desk = ray.remote(num_cpus=0, scheduling_strategy=here)(_Desk)
+        self._desk: Any = desk.remote(self._pace)
         self._order_ref = ray.put(self._order)
         self._walk = ray.remote(num_cpus=1, max_retries=0)(_walk)
         return self
@@ -100,21 +103,27 @@ class RayExecutor:
         self._running[reference] = task
 
     def next_done(self, seconds: float) -> tuple[ShardTask, Outcome | Lost] | None:
-        self._note(ray.get(self._desk.drain.remote()))
+        self._hear()
         done, _ = ray.wait(list(self._running), num_returns=1, timeout=seconds)
         if not done:
             return None
         task = self._running.pop(done[0])
         try:
             outcome: Outcome | Lost = ray.get(done[0])
-        except NodeDiedError as error:
-            outcome = Lost(reason=_first_line(error), machine=True)
         except (WorkerCrashedError, OutOfMemoryError) as error:
             outcome = Lost(reason=_first_line(error), machine=False)
         except RayTaskError as error:
             raise error.as_instanceof_cause() from None  # type: ignore[no-untyped-call]
-        self._note(ray.get(self._desk.drain.remote()))  # what the task noted last
+        except RayError as error:  # a node that died, or the task's answer with it
+            outcome = Lost(reason=_first_line(error), machine=True)
+        self._hear()  # what the task noted last
         return task, outcome
+
+    def _hear(self) -> None:
+        try:
+            self._note(ray.get(self._desk.drain.remote()))
+        except RayError as error:  # the driver's own node is going down
+            raise StoreUnavailableError("Ray", "this node", _first_line(error)) from error
 
 
 class _Desk:
