@@ -1,8 +1,8 @@
 """Edges of the state machines, where a test can have the process killed.
 
 `KITELIFT_KILL_AT=upserted:2` kills the process that reaches that edge for the second time, `*:17`
-at its seventeenth edge of any name; once only, by the file that `KITELIFT_KILL_ONCE` names. Without
-the first variable an edge costs a look into a dict.
+at its seventeenth edge of any name; once only, by the file that `KITELIFT_KILL_ONCE` names and that
+tells the edge afterwards. Without the first variable an edge costs a look into a dict.
 """
 
 import os
@@ -34,13 +34,14 @@ def reach(edge: str) -> None:
     name, _, count = wanted.partition(":")
     if name in {edge, "*"}:
         _reached[name] = _reached.get(name, 0) + 1
-        if _reached[name] == int(count or 1) and _is_first():
+        if _reached[name] == int(count or 1) and _is_first(edge):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _is_first() -> bool:
+def _is_first(edge: str) -> bool:
     try:
-        Path(os.environ["KITELIFT_KILL_ONCE"]).touch(exist_ok=False)
+        with Path(os.environ["KITELIFT_KILL_ONCE"]).open("x", encoding="ascii") as once:
+            once.write(edge)
     except FileExistsError:
         return False
     return True
