@@ -580,6 +580,8 @@ def _run(
     as_json: bool,
     debug: bool,
 ) -> None:
+    from jobs.json_lines import JsonLines  # noqa: PLC0415
+    from jobs.notify import notify  # noqa: PLC0415
     from jobs.run import run_job  # noqa: PLC0415
     from jobs.stopping import stop_sign  # noqa: PLC0415
 
@@ -587,13 +589,17 @@ def _run(
     with errors_told(debug):
         config = load_config(config_path)
         chosen = options(config)
+        run_view = JsonLines() if config.run.log == "json" else open_view()
         try:
-            with stop_sign() as sign, open_view() as view:
+            with stop_sign() as sign, run_view as view:
                 told = run_job(config, chosen, view, sign)
-        except LeaseError as error:
+        except StorageError as error:
+            told = _never_began(config, error)
+            notify(config.run.notify_url, told, run_view.tell)
             if as_json:
-                _print_json(_refused(config, str(error)))
+                _print_json(told)
             raise
+        notify(config.run.notify_url, told, run_view.tell)
         _print(told, as_json, render.report_page)
     if told["reason"]:
         click.echo(f"kitelift: {told['outcome']}: {told['reason']}", err=True)
@@ -676,8 +682,8 @@ def _record(ledger: Ledger, run_id: str | None) -> RunRecord:
     return record
 
 
-def _refused(config: Config, reason: str) -> Report:
-    """The report of a run that never began."""
+def _never_began(config: Config, error: StorageError) -> Report:
+    """The report of a run that was refused, or that could not even reach its ledger."""
     record = RunRecord(
         run_id="",
         state="aborted",
@@ -687,9 +693,11 @@ def _refused(config: Config, reason: str) -> Report:
         holder="",
         started_at="",
         updated_at="",
-        reason=reason,
+        reason=str(error),
     )
-    return make_report(record, config, outcome="refused")
+    return make_report(
+        record, config, outcome="refused" if isinstance(error, LeaseError) else "failed"
+    )
 
 
 def _plain(record: RunRecord) -> dict[str, Any]:

@@ -173,9 +173,8 @@ class _Figures(ProgressColumn):
         return text
 
 
-def open_view(*, quiet: bool = False) -> View:
-    if quiet:
-        return Silence()
+def open_view() -> View:
+    """A bar where somebody sits at a terminal, else lines."""
     console = Console(stderr=True)
     return LiveBar(console) if console.is_terminal else Lines()
 
