@@ -4,8 +4,9 @@ It refuses what any real server refuses (a key twice, a NaN, a byte too many, an
 sorts and escapes nothing by luck, and lends no array that a caller could change.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,11 @@ class MemoryVectorStore:
         wanted = set(chunk_ids)
         return [key for key in self.scan() if key.chunk_id in wanted]
 
+    def rows_at(self, chunk_ids: Sequence[str]) -> list[Mapping[str, Any]]:
+        stored = self._stored()
+        wanted = sorted(set(chunk_ids) & stored.keys())
+        return [_without_vector(stored[chunk_id]) for chunk_id in wanted]
+
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         wanted = set(content_hashes)
         return {
@@ -172,14 +178,15 @@ class MemoryVectorStore:
         condition = parse(filter_expression)
         rows = [row for row in self._stored().values() if matches(condition, row)]
         scored = sorted(((_cosine(row["dense"], vector), row) for row in rows), key=_by_score)
-        return [
-            Hit(score=score, row={name: row[name] for name in row if name != "dense"})
-            for score, row in islice(scored, top_k)
-        ]
+        return [Hit(score=score, row=_without_vector(row)) for score, row in islice(scored, top_k)]
 
     def _stored(self) -> dict[str, Row]:
         self._database.fail_if_asked()
         return self._database.rows_behind(self._collection)
+
+
+def _without_vector(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "dense"}
 
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:

@@ -22,7 +22,7 @@ PRIMARY_KEY = "chunk_id"
 DENSE = "dense"
 SPARSE = "sparse"
 
-_NUMBERS = {
+NUMBERS = {
     "part": DataType.INT64,
     "chunk_index": DataType.INT64,
     "char_start": DataType.INT64,
@@ -37,12 +37,12 @@ _JSONS = ("bbox", "metadata")
 _LOOKED_UP = ("document_id", "content_hash")
 """Fields that the job itself filters by."""
 
-PAYLOAD_FIELDS = (*VARCHAR_BYTES, *_NUMBERS, *_JSONS, "heading_path")
+PAYLOAD_FIELDS = (*VARCHAR_BYTES, *NUMBERS, *_JSONS, "heading_path")
 """Every field but the vectors."""
 
 _TYPES = {
     **dict.fromkeys(VARCHAR_BYTES, DataType.VARCHAR),
-    **_NUMBERS,
+    **NUMBERS,
     **dict.fromkeys(_JSONS, DataType.JSON),
     "heading_path": DataType.ARRAY,
     DENSE: DataType.FLOAT_VECTOR,
@@ -93,7 +93,7 @@ def schema_of(spec: CollectionSpec, *, analyzer: str, bm25: bool) -> CollectionS
         schema.add_field(
             name, DataType.VARCHAR, max_length=limit, is_primary=name == PRIMARY_KEY, **analysed
         )
-    for name, kind in _NUMBERS.items():
+    for name, kind in NUMBERS.items():
         schema.add_field(name, kind)
     for name in _JSONS:
         schema.add_field(name, DataType.JSON)

@@ -4,7 +4,7 @@ Every read is strongly consistent. The servers' default lets an acknowledged row
 seconds, and a row that a delete does not find is a stale row.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ _MAX_ROWS = 16_384
 _DOCUMENTS_PER_FILTER = 200
 _HASHES_PER_FILTER = 1_000
 _IDS_PER_DELETE = 2_000
+_ROWS_PER_READ = 500
+"""Whole rows, of up to 64 KB each."""
 _LITE_REQUEST_BYTES = 2**20
 """Milvus Lite analyses text in Python, a few hundred KB of Chinese a second."""
 _RRF_K = 60
@@ -103,6 +105,13 @@ class MilvusStore:
             rows = self._query(any_of(PRIMARY_KEY, batch), KEY_FIELDS, limit=_MAX_ROWS)
             keys += map(key_of, rows)
         return sorted(keys, key=lambda key: key.chunk_id)
+
+    def rows_at(self, chunk_ids: Sequence[str]) -> list[Mapping[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        for batch in _batched(chunk_ids, _ROWS_PER_READ):
+            expression = any_of(PRIMARY_KEY, batch)
+            rows += self._query(expression, PAYLOAD_FIELDS, limit=_ROWS_PER_READ)
+        return sorted(rows, key=lambda row: str(row[PRIMARY_KEY]))
 
     def vectors_of(self, content_hashes: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         found: dict[str, NDArray[np.float32]] = {}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from storage.errors import SettingError
 from storage.memory_filters import matches, parse
-from storage.milvus_filters import any_of, literal
+from storage.milvus_filters import all_of, any_of, equals, literal
 
 texts = st.text(st.characters(exclude_categories=["Cs"])) | st.text("\\\"'\n\r\t%_{}汉 ")
 ROW = {"kind": "table", "page": 3, "heading_path": ["A", "B"], "metadata": {"lang": "zh"}}
@@ -62,3 +62,53 @@ def test_the_store_in_this_process_understands_plain_conditions(expression, expe
 def test_it_refuses_what_it_does_not_understand(expression):
     with pytest.raises(SettingError, match="filter"):
         matches(parse(expression), ROW)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expression"),
+    [
+        ("title", 'a" or title != "', r'title == "a\" or title != \""'),
+        ("page", "3", "page == 3"),
+        ("ts_start", "1.5", "ts_start == 1.5"),
+        ("heading_path", "A > B", 'array_contains(heading_path, "A > B")'),
+        ("metadata.lang", "zh", 'metadata["lang"] == "zh"'),
+        ("metadata.a.b", "x", 'metadata["a.b"] == "x"'),
+        ('metadata.a"]', "x", r'metadata["a\"]"] == "x"'),
+        ("metadata.year", "2024", 'metadata["year"] == "2024" or metadata["year"] == 2024'),
+        ("metadata.ok", "true", 'metadata["ok"] == "true" or metadata["ok"] == true'),
+        ("metadata.code", "007", 'metadata["code"] == "007"'),
+        ("metadata.f", "1e999", 'metadata["f"] == "1e999"'),
+    ],
+)
+def test_what_a_person_typed_becomes_the_condition_of_its_field(field, value, expression):
+    assert equals(field, value) == expression
+
+
+@given(st.sampled_from(["title", "item_name", "source"]), texts)
+def test_no_value_breaks_out_of_its_condition(field, value):
+    condition = parse(equals(field, value).replace("\x00", "\\x00"))
+
+    assert isinstance(condition, ast.Compare)
+    assert matches(condition, {field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("titel", "x", "'title'"),
+        ("metadata.", "x", "metadata.KEY"),
+        ("page", "3 or 1 == 1", "whole number"),
+        ("page", "9" * 19, "whole number"),
+        ("ts_end", "nan", "number"),
+        ("dense", "1", "dense"),
+    ],
+)
+def test_a_condition_that_cannot_be_is_refused_by_name(field, value, told):
+    with pytest.raises(ValueError, match=told):
+        equals(field, value)
+
+
+def test_conditions_joined_hold_all_of_them():
+    assert all_of(["", "a == 1"]) == "a == 1"
+    assert all_of(["a == 1 or b == 2", " ", "c == 3"]) == "(a == 1 or b == 2) and (c == 3)"
+    assert all_of([]) == ""

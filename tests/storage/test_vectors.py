@@ -197,6 +197,21 @@ def test_a_vector_is_found_by_the_text_that_it_is_of(store):
     assert store.vectors_of([]) == {}
 
 
+def test_rows_named_by_id_come_back_whole_and_others_do_not(store, monkeypatch):
+    monkeypatch.setattr(milvus_store, "_ROWS_PER_READ", 2)
+    chunks = [a_chunk(unused_document(), page=number) for number in range(5)]
+    put(store, chunks)
+    wanted = sorted(chunks[1:], key=lambda chunk: chunk.chunk_id)
+
+    rows = store.rows_at([*(chunk.chunk_id for chunk in wanted), unused_document()])
+
+    assert [(row["chunk_id"], row["page"], row["content"]) for row in rows] == [
+        (chunk.chunk_id, chunk.page, chunk.content) for chunk in wanted
+    ]
+    assert [list(row["heading_path"]) for row in rows] == [["Guide"]] * 4
+    assert "dense" not in rows[0]
+
+
 def test_a_text_that_stands_in_very_many_rows_does_not_hide_another(store, monkeypatch):
     monkeypatch.setattr(milvus_store, "_MAX_ROWS", 50)  # rows of one answer
     document = unused_document()
