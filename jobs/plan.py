@@ -91,8 +91,9 @@ def make_plan(
     changed = [entries[key] for key in survey.shapes if key in entries]
     earlier = _Earlier(state, [*changed, *gone], folded.unswept)
     settled = _settle(source, listed, entries, survey, earlier)
-    # An unchanged object whose document is taken from elsewhere now must be read again.
-    late = [i for i in in_scope if i.key in settled.losers and i.key not in survey]
+    # An unchanged object whose document is taken from elsewhere now must be read again; so must the
+    # one that it is taken from, or nobody could tell whether the two rows say the same.
+    late = [i for i in in_scope if i.key in settled.contested and i.key not in survey]
     more = _survey(source, late)
     survey = _Survey(survey.shapes | more.shapes, survey.faults | more.faults)
 

@@ -236,6 +236,18 @@ def test_the_same_document_twice_is_settled_by_order_and_named(world):
     assert [hit.row["content"].split("\n")[-1] for hit in hits] == ["The first text."]
 
 
+def test_a_row_that_repeats_one_of_an_unchanged_object_is_no_conflict(world):
+    world.put("a.parquet", {"twice": "The same text.", "once": "一次。"})
+    world.run()
+    world.put("b.parquet", {"twice": "The same text."})
+
+    report = world.run()
+
+    assert report["dead_letters"] == []
+    assert report["duplicates"] == {"dropped": 1, "equal": 1}
+    assert report["outcome"] == world.run()["outcome"] == "succeeded"
+
+
 def test_when_the_first_of_two_goes_the_second_takes_its_place(world):
     world.put("a.parquet", {**CORPUS, "twice": "The first text."})
     world.put("b.parquet", {"twice": "Another text."})
