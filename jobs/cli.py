@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from jobs import render
-from jobs.config import Config, ConfigError, load_config
+from jobs.config import DEFAULT_PATH, Config, ConfigError, load_config
 from jobs.logs import set_up_logging
 from jobs.plan import Scope
 from jobs.progress import open_view
@@ -185,7 +185,7 @@ def chunk(
         given = {"strategy": strategy, "max_tokens": max_tokens, "overlap_tokens": overlap_tokens}
         config = load_config(config_path)
         changes = {name: value for name, value in given.items() if value is not None}
-        document, chunks, budget = preview.preview(file, config.chunking, changes)
+        document, chunks, budget = preview.preview(file, config.chunking, changes, config.embedding)
         if output == "text":
             render.show(preview.as_text(document, chunks, budget))
         else:
@@ -271,17 +271,40 @@ def rerun(
 
 @main.command()
 @click.argument("run_id", required=False)
+@click.option("--watch", "follow", is_flag=True, help="Go on until the run ends; exits as it does.")
+@click.option(
+    "--interval",
+    default=5.0,
+    show_default=True,
+    type=click.FloatRange(min=0.1),
+    help="Seconds between two looks.",
+)
 @as_json
 @with_config
-def status(run_id: str | None, as_json: bool, config_path: Path | None, debug: bool) -> None:
+def status(
+    run_id: str | None,
+    follow: bool,
+    interval: float,
+    as_json: bool,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
     """Show how a run stands, the newest by default, from the ledger.
 
     \b
     kitelift status
+    kitelift status --watch        speed, what holds it up, time left; from any machine
     """
     with errors_told(debug):
         ledger = _ledger(load_config(config_path))
         record = _record(ledger, run_id)
+        if follow:
+            from jobs.live import show_live  # noqa: PLC0415
+            from jobs.watch import watch  # noqa: PLC0415
+
+            outlooks = watch(ledger, record.run_id, every_seconds=interval)
+            last = show_live(outlooks, as_json=as_json)
+            sys.exit(EXIT_CODES.get(last.record.state, FATAL))
         holder = current_holder(ledger.objects, ledger.lease_key)
         told = f"held by {holder}" if holder else "free"
     if as_json:
@@ -561,6 +584,81 @@ def doctor(as_json: bool, config_path: Path | None, debug: bool) -> None:
     sys.exit(0 if all(finding.ok for finding in findings) else FATAL)
 
 
+@main.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--address",
+    envvar=["RAY_API_SERVER_ADDRESS", "RAY_DASHBOARD_ADDRESS"],
+    default="http://127.0.0.1:8265",
+    show_default=True,
+    help="Of the cluster's dashboard.",
+)
+@click.option("--tick", default="", help="Which firing of a schedule this is: 2026-11-30T02:00.")
+@click.option("--every", default="", help="The tick is the last of every 15m, 6h, 1d, 1w in UTC.")
+@click.option("--retry", is_flag=True, help="Start a tick again that did not succeed.")
+@click.option("--with-code", is_flag=True, help="Upload these packages; the image needs the rest.")
+@click.option("--no-wait", is_flag=True, help="Print the submission id and leave.")
+@click.option("--status", "asked_status", metavar="ID", help="Say how a job stands.")
+@click.option("--logs", "asked_logs", metavar="ID", help="Print the log of a job.")
+@click.option("--stop", "asked_stop", metavar="ID", help="End a job; what it committed stays.")
+@with_config
+def submit(
+    words: tuple[str, ...],
+    address: str,
+    tick: str,
+    every: str,
+    retry: bool,
+    with_code: bool,
+    no_wait: bool,
+    asked_status: str | None,
+    asked_logs: str | None,
+    asked_stop: str | None,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
+    """Hand a command to a Ray cluster, follow its log, and exit as it does.
+
+    The configuration is sent along; secrets are not: the cluster has them in its environment. A
+    second firing of the same tick joins the job of the first.
+
+    \b
+    kitelift submit -- run
+    kitelift submit --address http://ray-head:8265 --every 1d -- run --wait 600
+    kitelift submit --stop kitelift-run-3f2a9c81d0-202611300200
+    """
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from jobs.submission import make_submission, tick_of  # noqa: PLC0415
+
+    with errors_told(debug):
+        if asked := asked_status or asked_logs or asked_stop:
+            _ask_cluster(address, asked, status=asked_status, logs=asked_logs)
+            return
+        now = datetime.now(UTC)
+        submission = make_submission(
+            words,
+            load_config(config_path),
+            tick=tick or (tick_of(every, now) if every else ""),
+            now=now,
+        )
+        from jobs.submit import Cluster  # noqa: PLC0415 - Ray takes a second to import
+
+        cluster = Cluster(address)
+        path = config_path or (DEFAULT_PATH if DEFAULT_PATH.exists() else None)
+        started = cluster.submit(submission, path, with_code=with_code, retry=retry)
+        verb = "submitted" if started else "joined, it was submitted before"
+        click.echo(f"kitelift: {submission.submission_id}: {verb}", err=True)
+        if no_wait:
+            click.echo(submission.submission_id)
+            return
+        code = cluster.follow(
+            submission.submission_id,
+            lambda text: click.echo(text, nl=False),
+            lambda sentence: click.echo(f"kitelift: {sentence}", err=True),
+        )
+    sys.exit(code)
+
+
 @main.command()
 def config() -> None:
     """Print a configuration with every key, its default, and what it means.
@@ -604,6 +702,20 @@ def _run(
     if told["reason"]:
         click.echo(f"kitelift: {told['outcome']}: {told['reason']}", err=True)
     sys.exit(EXIT_CODES[told["outcome"]])
+
+
+def _ask_cluster(address: str, asked: str, *, status: str | None, logs: str | None) -> None:
+    from jobs.submit import Cluster, exit_code  # noqa: PLC0415
+
+    cluster = Cluster(address)
+    if status:
+        job = cluster.status(asked)
+        over = f", exit code {exit_code(job)}" if job.status.is_terminal() else ""
+        click.echo(f"{asked}: {job.status}{over}\n{job.message or ''}".rstrip())
+    elif logs:
+        click.echo(cluster.logs(asked), nl=False)
+    else:
+        click.echo(f"{asked}: {'stopping' if cluster.stop(asked) else 'had ended before'}")
 
 
 @contextmanager
