@@ -1,14 +1,18 @@
 """Chunk what is due, and compare it with the rows that stand in the collection."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from chunking.ids import ID_JOINT
 from chunking.model import Chunk
-from chunking.protocols import Chunker
+from chunking.protocols import Chunker, chunk_fully
+from jobs.chunkers import VectorChunker
 from jobs.docket import Arrival, Docket
 from jobs.windows import Window
+from storage.errors import Fate, StorageError
 from storage.protocols import RowKey, VectorStore
+from storage.records import Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +21,7 @@ class Draft:
 
     arrival: Arrival
     chunks: tuple[Chunk, ...]
+    """All that become rows: what is searched, then the parents that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,18 +43,40 @@ class Change:
 
 
 def chunk_documents(window: Window, chunker: Chunker, docket: Docket) -> list[Draft]:
-    """Chunk each document; one that fails goes to the dead letters alone."""
+    """Chunk each document; one that fails goes to the dead letters alone.
+
+    Raises:
+        StorageError: Of fate RETRY or STOP, from a model by whose vectors is cut.
+    """
     drafts: list[Draft] = []
-    with docket.stage("chunk"):
+    with docket.stage("chunk"), _counted(chunker, docket):
+        if isinstance(chunker, VectorChunker):
+            chunker.prepare(document for _, document in window)
         for arrival, document in window:
             try:
-                chunks = tuple(chunker.chunk(document))
-            except Exception as error:  # noqa: BLE001 - whatever a document does, the rest goes on
-                reason = f"{type(error).__name__}: {error}"
-                docket.set_aside(arrival, "chunk", reason)
+                made = chunk_fully(chunker, document)
+            except Exception as error:
+                if isinstance(error, StorageError) and error.fate is not Fate.SET_ASIDE:
+                    raise
+                # Whatever a document does, the rest goes on.
+                docket.set_aside(arrival, "chunk", f"{type(error).__name__}: {error}")
             else:
-                drafts.append(Draft(arrival=arrival, chunks=chunks))
+                docket.warn(made.warnings)
+                drafts.append(Draft(arrival=arrival, chunks=(*made.chunks, *made.parents)))
     return drafts
+
+
+@contextmanager
+def _counted(chunker: Chunker, docket: Docket) -> Iterator[None]:
+    """Tokens that were embedded to find where to cut are paid for like others."""
+    if not isinstance(chunker, VectorChunker):
+        yield
+        return
+    before = chunker.vectors.tokens
+    try:
+        yield
+    finally:
+        docket.add(Tally(tokens=chunker.vectors.tokens - before))
 
 
 def compare(drafts: Iterable[Draft], store: VectorStore, docket: Docket) -> list[Change]:

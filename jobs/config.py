@@ -5,14 +5,15 @@ No setting is read anywhere else, secrets excepted: those come from the environm
 
 import difflib
 import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from chunking.protocols import Chunker
-from chunking.strategies import make_chunker
+from chunking.strategies import make_chunker, needs_of
 from storage.embedding_settings import EmbeddingSettings
 from storage.milvus_settings import MilvusSettings
 from storage.s3_objects import S3Settings
@@ -46,9 +47,26 @@ class ChunkingSettings(BaseModel):
     strategy: str = "structure"
     """One of docs/strategies.md."""
 
-    def open(self) -> Chunker:
-        """Raises ValueError for an unknown strategy or option."""
-        return make_chunker(self.strategy, **(self.model_extra or {}))
+    def open(self, models: Mapping[str, Callable[..., Any]] | None = None) -> Chunker:
+        """Make the chunker.
+
+        Of `models` it needs what `needs_of` says, when it cuts: no model need be there to check
+        the options and to tell the settings.
+
+        Raises:
+            ValueError: An unknown strategy or option.
+        """
+        options = self.model_extra or {}
+        needs = needs_of(self.strategy)
+        for need in needs:
+            if need in options:
+                raise ValueError(f"{need!r} is no setting; [embedding] names the model.")
+        given = {need: (models or {}).get(need, _no_model) for need in needs}
+        return make_chunker(self.strategy, **options, **given)
+
+
+def _no_model(*_: object) -> NoReturn:
+    raise ConfigError("this strategy needs a model, and none was opened for it.")
 
 
 class RunSettings(BaseModel):

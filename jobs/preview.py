@@ -11,9 +11,11 @@ from rich.text import Text
 
 from chunking import Chunk, Document
 from chunking.parsers import parse_file
+from jobs.chunkers import open_chunker
 from jobs.config import ChunkingSettings
 from jobs.preview_marks import Marked, mark_chunks, place_of
 from jobs.preview_page import notes_of, preview_page, summary
+from storage.embeddings import EmbeddingSettings, open_embedder
 
 BAR = 20
 """Characters of a bar that is full."""
@@ -21,14 +23,19 @@ COLOURS = {"table": "magenta", "code": "green", "image": "yellow", "list": "cyan
 
 
 def preview(
-    file: Path, settings: ChunkingSettings, changes: Mapping[str, Any]
+    file: Path,
+    settings: ChunkingSettings,
+    changes: Mapping[str, Any],
+    embedding: EmbeddingSettings | None = None,
 ) -> tuple[Document, list[Chunk], int]:
     """Chunk one file as a run would.
 
     Args:
         file: Of any format that `kitelift convert` reads.
         settings: Of the configuration.
-        changes: Options that the command line sets instead.
+        changes: Options that the command line sets instead. Another strategy has options of its
+            own, so none of the configuration then.
+        embedding: The model for strategies that cut by vectors; None is the default one.
 
     Returns:
         The document with its blocks, its chunks, and the most tokens that a chunk may have.
@@ -37,7 +44,11 @@ def preview(
         ValueError: An option of the strategy is not usable.
         ParseError: The file cannot be read.
     """
-    chunker = ChunkingSettings(**{**settings.model_dump(), **changes}).open()
+    is_other = changes.get("strategy", settings.strategy) != settings.strategy
+    kept = {} if is_other else settings.model_dump()
+    chosen = ChunkingSettings(**{**kept, **changes})
+    model = embedding or EmbeddingSettings()
+    chunker = open_chunker(chosen, lambda: open_embedder(model))
     document = parse_file(file)
     return document, chunker.chunk(document), int(chunker.settings["max_tokens"])
 

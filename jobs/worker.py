@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from jobs.chunkers import open_chunker
 from jobs.config import Config
 from jobs.docket import Note
 from jobs.ingest import ingest_shard
@@ -62,7 +63,7 @@ def open_rooms(order: Order, embedder: Embedder, store: VectorStore | None = Non
     return Rooms(
         source=open_location(config.source.uri, config.s3),
         ledger=Ledger(open_location(config.state.uri, config.s3), config.milvus.collection),
-        chunker=config.chunking.open(),
+        chunker=open_chunker(config.chunking, lambda: embedder),
         embedder=embedder,
         model_key=model_key(order.model),
         store=store or database.open(order.collection),
