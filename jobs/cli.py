@@ -624,7 +624,7 @@ def submit(
     \b
     kitelift submit -- run
     kitelift submit --address http://ray-head:8265 --every 1d -- run --wait 600
-    kitelift submit --stop kitelift-run-3f2a9c81d0-202611300200
+    kitelift submit --stop kitelift-run-3f2a9c81d0-20261130T0200
     """
     from datetime import UTC, datetime  # noqa: PLC0415
 

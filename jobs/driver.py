@@ -7,7 +7,7 @@ died, is decided in jobs/schedule.py, so Ray's own retries are off.
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,10 +20,12 @@ from ray.exceptions import (
 )
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from jobs import metrics
 from jobs.docket import Note
 from jobs.executor import Lost
+from jobs.meters import Meters
 from jobs.rooms import ShardTask
-from jobs.worker import Order, Outcome, walk
+from jobs.worker import Fault, Order, Outcome, walk
 from storage.errors import SettingError, StoreUnavailableError
 from storage.records import Tally
 from storage.throttles import Pace
@@ -40,7 +42,14 @@ class RayExecutor:
     """Walks tasks on the cluster that RAY_ADDRESS names, or on one of its own here."""
 
     def __init__(
-        self, order: Order, note: Note, pace: Pace, *, workers: int, local: Sequence[str] = ()
+        self,
+        order: Order,
+        note: Note,
+        pace: Pace,
+        *,
+        workers: int,
+        run: Mapping[str, str],
+        local: Sequence[str] = (),
     ) -> None:
         """Prepare; nothing is started before the context is entered.
 
@@ -49,10 +58,11 @@ class RayExecutor:
             note: Hears of the work.
             pace: Of requests, shared by all workers.
             workers: Tasks at work at once; 0 is one a CPU.
+            run: What its metrics are tagged with (see jobs/metrics.py).
             local: Settings that name what only this machine sees.
         """
         self._order, self._note, self._pace = order, note, pace
-        self._workers, self._local = workers, local
+        self._workers, self._local, self._run = workers, local, run
         self._running: dict[Any, ShardTask] = {}
         self._started = False
 
@@ -65,10 +75,12 @@ class RayExecutor:
         self._slots = self._workers or max(1, int(cpus))
         # Beside the driver: on a node of its own choosing it would end the run with that node.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        desk = ray.remote(num_cpus=0, scheduling_strategy=here)(_Desk)
+        desk = ray.remote(num_cpus=0, scheduling_strategy=here)(_Desk)  # type: ignore[call-overload]
         self._desk: Any = desk.remote(self._pace)
         self._order_ref = ray.put(self._order)
         self._walk = ray.remote(num_cpus=1, max_retries=0)(_walk)
+        self._meters = Meters(self._run)
+        self._meters.set(metrics.SLOTS, self._slots)
         return self
 
     def __exit__(
@@ -101,6 +113,7 @@ class RayExecutor:
     def submit(self, task: ShardTask) -> None:
         reference = self._walk.remote(self._order_ref, task, self._desk)
         self._running[reference] = task
+        self._meters.set(metrics.IN_FLIGHT, len(self._running))
 
     def next_done(self, seconds: float) -> tuple[ShardTask, Outcome | Lost] | None:
         self._hear()
@@ -117,11 +130,15 @@ class RayExecutor:
         except RayError as error:  # a node that died, or the task's answer with it
             outcome = Lost(reason=_first_line(error), machine=True)
         self._hear()  # what the task noted last
+        self._meters.set(metrics.IN_FLIGHT, len(self._running))
+        self._meters.count(metrics.SHARDS, outcome=_told(outcome))
         return task, outcome
 
     def _hear(self) -> None:
         try:
-            self._note(ray.get(self._desk.drain.remote()))
+            work: Tally = ray.get(self._desk.drain.remote())
+            self._note(work)
+            self._meters.add(work)
         except RayError as error:  # the driver's own node is going down
             raise StoreUnavailableError("Ray", "this node", _first_line(error)) from error
 
@@ -201,6 +218,12 @@ def _place(address: str) -> dict[str, Any]:
         "object_store_memory": LOCAL_OBJECT_STORE_BYTES,
         "_node_ip_address": "127.0.0.1",
     }
+
+
+def _told(outcome: Outcome | Lost) -> str:
+    if isinstance(outcome, Lost):
+        return "lost"
+    return "fault" if isinstance(outcome, Fault) else "committed" if outcome.part else "failed"
 
 
 def _first_line(error: RayError) -> str:

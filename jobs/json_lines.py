@@ -88,5 +88,6 @@ def _figures(work: Tally) -> dict[str, Any]:
         "reused": work.reused,
         "requests": work.requests,
         "retries": work.retries,
+        "slow_downs": work.slow_downs,
         "stage_seconds": {stage: round(s, 3) for stage, s in sorted(work.seconds.items())},
     }

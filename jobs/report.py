@@ -75,6 +75,7 @@ def make_report(
             "reused_tokens": work.reused_tokens,
             "requests": work.requests,
             "retries": work.retries,
+            "slow_downs": work.slow_downs,
             "cost": _cost(work.tokens, config),
             "saved": _cost(work.reused_tokens, config),
         },

@@ -204,7 +204,7 @@ class _Run:
             yield result
         if len(done) == len(plan.shards):
             return
-        with _executor(self._config, footing, self._journal.note) as executor:
+        with _executor(self._config, footing, plan.run_id, self._journal.note) as executor:
             for result in work_off(
                 self._tasks(plan, done, sign),
                 executor,
@@ -231,6 +231,7 @@ class _Run:
                 folder=ledger.shard_folder(plan, shard.number),
                 attempt=attempts.get(shard.number, 0) + 1,
                 fence=self._fence,
+                staged=self._footing.folded.staged,
                 window_bytes=run.window_bytes,
                 embed_texts=run.embed_texts,
             )
@@ -343,17 +344,18 @@ class _Run:
         ledger.write_report(plan.run_id, report)
         reach("reported")
         journal.change(state=outcome)
-        for run_id in {*self._footing.folded.open_runs, plan.run_id}:
-            self._close(run_id)
+        folded = self._footing.folded
+        for run_id in (*folded.open_runs, *folded.elsewhere):
+            self._supersede(run_id)
+        for run_id in {*folded.open_runs, plan.run_id}:
+            ledger.close_run(run_id)  # the catalogue tells what it did
         return report
 
-    def _close(self, run_id: str) -> None:
-        """The catalogue tells what this run did: it is no longer open."""
+    def _supersede(self, run_id: str) -> None:
         ledger = self._footing.ledger
         record = ledger.run(run_id)
         if record is not None and record.state not in ENDED:
             ledger.write_run(replace(record, state="superseded", updated_at=now()))
-        ledger.close_run(run_id)
 
 
 def shard_size(config: Config) -> ShardSize:
@@ -388,7 +390,9 @@ def _broken_off(journal: Journal, error: BaseException, config: Config, begun: f
     return report
 
 
-def _executor(config: Config, footing: Footing, note: Callable[[Tally], None]) -> Executor:
+def _executor(
+    config: Config, footing: Footing, run_id: str, note: Callable[[Tally], None]
+) -> Executor:
     embedding = config.embedding
     pace = Pace(
         requests_per_minute=embedding.requests_per_minute,
@@ -399,8 +403,14 @@ def _executor(config: Config, footing: Footing, note: Callable[[Tally], None]) -
         return InlineExecutor(footing.order, note, SharedPace(pace))
     from jobs.driver import RayExecutor  # noqa: PLC0415 - Ray takes a second to import
 
-    local = local_settings(config)
-    return RayExecutor(footing.order, note, pace, workers=config.run.workers, local=local)
+    return RayExecutor(
+        footing.order,
+        note,
+        pace,
+        workers=config.run.workers,
+        run={"run_id": run_id, "alias": config.milvus.collection},
+        local=local_settings(config),
+    )
 
 
 def _private_workers(config: Config) -> bool:

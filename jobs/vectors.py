@@ -1,8 +1,8 @@
 """A vector for each text that is to be written: found again where it can be, else embedded once.
 
-The order of looking: the collection itself, other collections of the same model, what an earlier
-attempt at this shard staged, and last the model. What the model gives is staged before it is
-used, so that a kill costs the requests in flight and no more.
+The order of looking: the collection itself, other collections of the same model, what attempts
+that never ended staged, at this shard or at any other, and last the model. What the model gives is
+staged before it is used, so that a kill costs the requests in flight and no more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ def find_vectors(
         vectors = reusable(texts, rooms)
         missing = texts.keys() - vectors.keys()
         if missing:
-            folders = (*task.shard.residue, task.folder)
+            folders = (*task.staged, task.folder)
             state = rooms.ledger.objects
             vectors |= staged_vectors(state, folders, missing, rooms.model_key)
     refused: dict[str, str] = {}
@@ -57,6 +57,7 @@ def find_vectors(
             tokens=embedded.tokens,
             requests=embedded.requests,
             retries=embedded.retries,
+            slow_downs=embedded.slow_downs,
         )
         docket.add(paid)
         docket.tell()

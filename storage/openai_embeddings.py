@@ -43,6 +43,7 @@ class _Tally:
     tokens: int = 0
     requests: int = 0
     retries: int = 0
+    slow_downs: int = 0
 
 
 class OpenAIEmbedder:
@@ -119,6 +120,7 @@ class OpenAIEmbedder:
             tokens=sum(tally.tokens for tally in tallies),
             requests=sum(tally.requests for tally in tallies),
             retries=sum(tally.retries for tally in tallies),
+            slow_downs=sum(tally.slow_downs for tally in tallies),
         )
 
     def _embed_batch(self, call: _Call, batch: Batch) -> _Tally:
@@ -168,6 +170,7 @@ class OpenAIEmbedder:
             try:
                 return self._endpoint.post(texts, dim)
             except SlowDownError as error:
+                tally.slow_downs += 1
                 self._throttle.slow_down(error.retry_after)
                 raise
 
@@ -190,6 +193,7 @@ class OpenAIEmbedder:
             tokens=tokens if answer.tokens is None else answer.tokens,
             requests=tally.requests,
             retries=tally.retries,
+            slow_downs=tally.slow_downs,
         )
 
     def _setting_error(self, reason: str) -> SettingError:

@@ -89,8 +89,11 @@ class Embedded:
     tokens: int = 0
     """As the service counted them, or our estimate for a local model."""
     requests: int = 0
-    """Second attempts included."""
+    """Further attempts included."""
     retries: int = 0
+    """How many of the requests were a further attempt."""
+    slow_downs: int = 0
+    """How many were answered by asking for less (429)."""
 
 
 class Embedder(Protocol):

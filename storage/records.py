@@ -106,6 +106,8 @@ class Tally:
     """To the model, second attempts included."""
     retries: int = 0
     """How many of the requests were a further attempt."""
+    slow_downs: int = 0
+    """How often the service asked for less (429)."""
     seconds: dict[str, float] = field(default_factory=dict)
     """By stage: read, chunk, look up, embed, stage, upsert, delete, record."""
     sizes: dict[str, int] = field(default_factory=dict)
@@ -125,6 +127,7 @@ class Tally:
             reused_tokens=self.reused_tokens + other.reused_tokens,
             requests=self.requests + other.requests,
             retries=self.retries + other.retries,
+            slow_downs=self.slow_downs + other.slow_downs,
             seconds=_added(self.seconds, other.seconds),
             sizes=_added(self.sizes, other.sizes),
             warnings=_added(self.warnings, other.warnings),

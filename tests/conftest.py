@@ -15,4 +15,5 @@ pytest_plugins = [
     "tests.servers.milvus",
     "tests.servers.embeddings",
     "tests.servers.browser",
+    "tests.servers.ray_head",
 ]
