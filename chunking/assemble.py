@@ -11,10 +11,21 @@ from chunking.ids import chunk_id, content_hash, payload_hash
 from chunking.model import BLOCK_KINDS, Block, Box, Chunk, Document
 from chunking.text import clean_text
 
+_NOWHERE: Mapping[str, Any] = {
+    "page": 0,
+    "sheet": "",
+    "slide": 0,
+    "cell_range": "",
+    "bbox": {},
+    "speaker": "",
+    "ts_start": -1.0,
+    "ts_end": -1.0,
+}
+"""Of a block without a place, as Markdown gives them all."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that would cost a tenth of a chunk's time
 class Piece:
     """What a strategy decides about one chunk; the rest follows from it."""
 
@@ -98,7 +109,7 @@ def assemble(
                 chunk_id=chunk_id(document_id, index, content),
                 content=content,
                 metadata={**metadata, **extra} if extra else metadata,
-                payload_hash=payload_hash({**own, "metadata": extra, "document": shared_hash}),
+                payload_hash=payload_hash([shared_hash, own, extra]),
             )
         )
     return chunks
@@ -117,8 +128,11 @@ def _origin(blocks: Sequence[Block], kind: str) -> dict[str, Any]:
     """Where the blocks come from, with stand-ins for what is not known."""
     first = blocks[0]
     if not kind:
-        same = first.kind in BLOCK_KINDS and all(block.kind == first.kind for block in blocks)
-        kind = first.kind if same else "paragraph"
+        kind = first.kind if first.kind in BLOCK_KINDS else "paragraph"
+        if len(blocks) > 1 and any(block.kind != first.kind for block in blocks):
+            kind = "paragraph"
+    if not any(map(_has_place, blocks)):
+        return {"kind": kind, **_NOWHERE}
     return {
         "kind": kind,
         "page": first.page or 0,
@@ -130,6 +144,19 @@ def _origin(blocks: Sequence[Block], kind: str) -> dict[str, Any]:
         "ts_start": min([at for block in blocks if _is_finite(at := block.ts_start)], default=-1.0),
         "ts_end": max([at for block in blocks if _is_finite(at := block.ts_end)], default=-1.0),
     }
+
+
+def _has_place(block: Block) -> bool:
+    return not (
+        block.page is None
+        and block.bbox is None
+        and block.speaker is None
+        and block.ts_start is None
+        and block.ts_end is None
+        and block.sheet is None
+        and block.slide is None
+        and block.cell_range is None
+    )
 
 
 def _speakers(names: Sequence[str]) -> str:

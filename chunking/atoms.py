@@ -13,7 +13,6 @@ _BREAK = re.compile(r"[ \t>]*([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _FENCE = re.compile(
     rf"(?P<lead>[ \t>]*(?:{_MARKER}[ \t]+[ \t>]*)*)(?P<mark>`{{3,}}(?=[^`]*$)|~{{3,}})(?P<info>.*)$"
 )
-_FENCE_SIGN = re.compile("```|~~~")
 _SEPARATOR = re.compile(r"[ \t>]*(?=[^\n]*-)(?=[^\n]*\|)\|?(?:[ \t]*+:?-++:?[ \t]*+\|?)++[ \t]*$")
 
 
@@ -68,7 +67,7 @@ def blank_markers(lead: str) -> str:
 
 def close_fences(text: str) -> str:
     """Write the closing line of each fence that is open to the end of its item or of the text."""
-    if not _FENCE_SIGN.search(text):
+    if not _may_have_fence(text):
         return text
     pieces: list[str] = []
     for atom in atoms(text):
@@ -82,12 +81,16 @@ def close_fences(text: str) -> str:
 
 def has_fence(text: str) -> bool:
     """Whether a line of `text` opens a code fence."""
-    return bool(_FENCE_SIGN.search(text)) and any(map(_FENCE.match, text.split("\n")))
+    return _may_have_fence(text) and any(map(_FENCE.match, text.split("\n")))
+
+
+def _may_have_fence(text: str) -> bool:
+    return "```" in text or "~~~" in text
 
 
 def escape_fence(text: str) -> str:
     """A text that begins with a fence's mark by accident of cutting, as the words that it is."""
-    match = _FENCE.match(text.partition("\n")[0]) if _FENCE_SIGN.search(text) else None
+    match = _FENCE.match(text.partition("\n")[0]) if _may_have_fence(text) else None
     at = match.start("mark") if match else 0
     return f"{text[:at]}\\{text[at:]}" if match else text
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
 from typing import Any
 from uuid import NAMESPACE_URL
 
@@ -37,7 +36,7 @@ def content_hash(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def payload_hash(payload: Mapping[str, Any]) -> str:
+def payload_hash(payload: Any) -> str:
     """SHA-256 of a row's fields as canonical JSON: finds a change of title or metadata alone."""
     return hashlib.sha256(canonical_json(payload)).hexdigest()
 

@@ -128,6 +128,8 @@ def _sentence_end(text: str, start: int, event: re.Match[str]) -> int | None:
         return end
     if is_open and (end < event.end() or not _HAN.match(following)):
         return None
+    if following.islower() and not stop.strip("."):
+        return None  # an abbreviation, or a pause: "Wait... and see."
     if stop == "." and _is_inside(text, start, event.start("stop"), following):
         return None
     return end
@@ -135,8 +137,6 @@ def _sentence_end(text: str, start: int, event: re.Match[str]) -> int | None:
 
 def _is_inside(text: str, start: int, dot: int, following: str) -> bool:
     """Whether the full stop at `dot` belongs to an abbreviation, a number or an initial."""
-    if following.islower():
-        return True
     match = _WORD_BEFORE.search(text, max(start, dot - _LOOK_BACK), dot)
     if not match:
         return False

@@ -56,6 +56,8 @@ class StructureAwareChunker:
     """Before the heading path."""
     sentence_splitter: str | SentenceSplitter = "rules"
     """`rules`, `hanlp`, `pysbd`, or a function that gives a text's sentences."""
+    counted_by: str = "tiktoken"
+    """`tiktoken`, or `quicktok` (extra `fast`): equal counts, so it shapes nothing."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < MIN_MAX_TOKENS:
@@ -74,7 +76,7 @@ class StructureAwareChunker:
             )
         if "\n" in self.label:
             raise ValueError(f"label={self.label!r} must stand on one line.")
-        token_counter(self.tokenizer_name)
+        self._counter()
         self._sentences()
 
     @property
@@ -94,7 +96,7 @@ class StructureAwareChunker:
     def chunk(self, document: Document) -> list[Chunk]:
         """See `Chunker.chunk`. Markdown or text without blocks is parsed first."""
         document = with_blocks(document)
-        counter = token_counter(self.tokenizer_name)
+        counter = self._counter()
         return assemble(
             document,
             self._pieces(document, counter),
@@ -126,6 +128,9 @@ class StructureAwareChunker:
 
     def _room(self, path: tuple[str, ...], counter: TokenCounter) -> Room:
         return room_under(heading_line(self.label, path), counter, self.max_tokens)
+
+    def _counter(self) -> TokenCounter:
+        return token_counter(self.tokenizer_name, self.counted_by)
 
     def _sentences(self) -> SentenceSplitter:
         splitter = self.sentence_splitter
