@@ -5,7 +5,7 @@ A run that ended writes a new catalogue. A run that was killed left results and 
 begun is forgotten.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from storage.ledger import Ledger
@@ -21,24 +21,39 @@ class Folded:
 
     catalogue: Catalogue
     open_runs: tuple[str, ...]
-    """Every run without an end: once a new catalogue is written they are superseded."""
+    """Runs without an end that the catalogue tells of: once it is written they are closed."""
+    elsewhere: tuple[str, ...]
+    """Runs without an end of another fingerprint: superseded, and kept for its next run."""
     unswept: tuple[str, ...]
     """Keys of what those runs had found vanished, and may not have deleted."""
+    staged: tuple[str, ...]
+    """Folders of shards that began and never committed: what they paid for may stand there."""
 
 
 def fold_open_runs(ledger: Ledger, catalogue: Catalogue) -> Folded:
     entries: Entries = {entry.key: entry for entry in catalogue.entries}
-    open_runs = ledger.open_runs()
+    told: list[str] = []
+    elsewhere: list[str] = []
     unswept: list[str] = []
-    for run_id in open_runs:
+    staged: list[str] = []
+    for run_id in ledger.open_runs():
         plan = ledger.plan(run_id)
-        if plan is not None and plan.fingerprint == catalogue.fingerprint:
+        if plan is not None and plan.fingerprint != catalogue.fingerprint:
+            elsewhere.append(run_id)
+            committed = {r.number for r in ledger.results(run_id) if r.part is not None}
+            staged += _begun(ledger, plan, committed).values()
+            continue
+        told.append(run_id)
+        if plan is not None:
             entries = after_run(ledger, entries, plan, ledger.results(run_id))
             unswept += filter(None, [plan.vanished_key])
+    staged += (folder for entry in entries.values() for folder in entry.residue)
     return Folded(
         catalogue=replace(catalogue, entries=in_order(entries)),
-        open_runs=tuple(open_runs),
+        open_runs=tuple(told),
+        elsewhere=tuple(elsewhere),
         unswept=tuple(unswept),
+        staged=tuple(staged),
     )
 
 
@@ -56,13 +71,10 @@ def after_run(
     by_object: dict[str, list[ShardResult]] = {}
     for result in results:
         by_object.setdefault(result.object_key, []).append(result)
-    begun: dict[str, list[str]] = {}
-    claimed = ledger.attempts(plan).keys()
     committed = {r.number for rs in by_object.values() for r in rs if r.part is not None}
-    for shard in plan.shards:
-        if shard.number in claimed - committed:
-            folder = ledger.shard_folder(plan, shard.number)
-            begun.setdefault(shard.object_key, []).append(folder)
+    begun: dict[str, list[str]] = {}
+    for number, folder in _begun(ledger, plan, committed).items():
+        begun.setdefault(plan.shards[number].object_key, []).append(folder)
     after = dict(entries)
     for planned in plan.objects:
         old = entries.get(planned.key) or CatalogueEntry(key=planned.key, etag="", clean=False)
@@ -87,6 +99,12 @@ def skipped_whole(entries: Iterable[CatalogueEntry]) -> Tally:
     return total
 
 
+def _begun(ledger: Ledger, plan: RunPlan, committed: Collection[int]) -> dict[int, str]:
+    """Folders of the shards that somebody began and nobody committed, by number."""
+    claimed = sorted(ledger.attempts(plan))
+    return {n: ledger.shard_folder(plan, n) for n in claimed if n not in committed}
+
+
 def _entry(
     planned: ObjectPlan, old: CatalogueEntry, done: list[ShardResult], begun: list[str]
 ) -> CatalogueEntry:
@@ -96,10 +114,10 @@ def _entry(
     complete = len(done) == planned.shards
     return CatalogueEntry(
         key=planned.key,
-        etag=planned.etag,
+        etag=planned.etag if complete else "",  # its parts tell of no version as a whole
         clean=complete and not (work.fates.dead or work.fates.duplicate),
-        parts=parts if complete else old.parts + parts,
-        residue=() if complete else (*old.residue, *begun),
+        parts=parts if complete else tuple(dict.fromkeys(old.parts + parts)),
+        residue=() if complete else tuple(dict.fromkeys([*old.residue, *begun])),
         fates=work.fates if complete or not old.parts else old.fates,
         chunks=work.chunks if complete or not old.parts else old.chunks,
     )

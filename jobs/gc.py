@@ -54,6 +54,10 @@ def collect(garbage: Garbage, ledger: Ledger, database: VectorDatabase) -> None:
     for collection in garbage.collections:
         database.drop(collection)
         ledger.forget_collection(collection)
+    for run_id in ledger.open_runs():  # killed, and nobody goes on with what they built
+        record = ledger.run(run_id)
+        if record is not None and record.collection in garbage.collections:
+            ledger.close_run(run_id)
     for key in garbage.keys:
         ledger.objects.delete(key)
 

@@ -34,6 +34,8 @@ class ShardTask:
     """Of this shard in the state store."""
     attempt: int
     fence: Fence
+    staged: tuple[str, ...] = ()
+    """Folders where attempts that never ended, at any shard, may have left what they paid for."""
     window_bytes: int
     """Of document text in memory at a time."""
     embed_texts: int

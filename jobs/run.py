@@ -130,7 +130,7 @@ class _Run:
         reach("swept")
         catalogue = self._catalogue(plan, results)
         journal.change(state="verifying")
-        reason = sign.reason or self._verify(catalogue)
+        reason = sign.reason or self._verify(catalogue, results)
         journal.change(state="promoting", reason=reason)
         outcome = "partial" if reason else outcome_of(plan, results)
         self._write_catalogue(catalogue)
@@ -284,8 +284,11 @@ class _Run:
             canary=known.canary or tuple(map(float, footing.probe.canary)),
         )
 
-    def _verify(self, catalogue: Catalogue) -> str:
+    def _verify(self, catalogue: Catalogue, results: list[ShardResult]) -> str:
         """Count the rows; look closer only where they are not as many as they should be.
+
+        Rows of a document that the ledger does not know are left-overs only if all of the source
+        was walked: else it may have moved to where nobody looked yet.
 
         Returns:
             What is wrong, or an empty text.
@@ -299,7 +302,8 @@ class _Run:
         state = footing.ledger.objects
         runs = [record.run_id for record in footing.ledger.runs()]
         found = audit(state, catalogue, store, runs, ())
-        surplus = [f.chunk_id for kind in (found.stale, found.orphaned) for f in kind.named]
+        kinds = (found.stale, found.orphaned) if self._is_whole(results) else (found.stale,)
+        surplus = [f.chunk_id for kind in kinds for f in kind.named]
         delete_rows(store, surplus, lambda: self._fence.check(state))
         lacks = found.missing.count + found.altered.count
         if lacks or found.foreign.count:
@@ -321,12 +325,16 @@ class _Run:
         """
         footing, alias = self._footing, self._config.milvus.collection
         target = footing.database.alias_target(alias)
-        whole = not self._options.scope.is_narrow and all(r.part is not None for r in results)
-        ready = whole and not self._journal.record.reason and self._config.run.promote
+        ready = (
+            self._is_whole(results) and not self._journal.record.reason and self._config.run.promote
+        )
         if target is None or (target != footing.collection and ready):
             self._fence.check(footing.ledger.objects)
             point_alias(footing.database, footing.ledger, alias, footing.collection)
             self._journal.view.tell(f"alias {alias} points to {footing.collection}")
+
+    def _is_whole(self, results: list[ShardResult]) -> bool:
+        return not self._options.scope.is_narrow and all(r.part is not None for r in results)
 
     def _report(
         self, plan: RunPlan, results: list[ShardResult], swept: Tally, outcome: str

@@ -1,0 +1,73 @@
+"""What a killed run leaves is found again, whatever happened to the corpus and settings since."""
+
+from collections import Counter
+
+import pytest
+
+from tests.jobs.test_kill import kill_at
+from tests.jobs.world import manual
+
+pytestmark = pytest.mark.server
+
+CORPUS = {f"{n:02d}.md": manual(f"手册 {n}") for n in range(3)}
+NEW = {"new.md": manual("新手册")}
+
+
+def twice(world):
+    return Counter(world.server.paid_texts()) - Counter(set(world.server.paid_texts()))
+
+
+@pytest.mark.parametrize("key", ["0.parquet", "9.parquet"])
+def test_a_paid_text_is_found_again_where_its_document_went(world, key):
+    world.put("5.parquet", CORPUS)
+    kill_at(world, "intended")
+    world.source.delete("5.parquet")
+    world.put(key, CORPUS)
+
+    report = world.run()
+
+    assert report["outcome"] == "succeeded"
+    assert not twice(world)
+
+
+def test_a_paid_text_is_found_again_by_a_run_that_looks_at_everything(world):
+    world.put("5.parquet", CORPUS)
+    kill_at(world, "intended")
+
+    report = world.run(full=True)
+
+    assert report["outcome"] == "succeeded"
+    assert not twice(world)
+
+
+def test_rows_of_a_killed_run_are_not_forgotten_while_other_settings_are_tried(world):
+    """The corpus, and the settings, go back to what they were: so do the rows."""
+    world.put("5.parquet", {**CORPUS, "d.md": "The first version."})
+    world.run()
+    rows = world.rows()
+    world.put("5.parquet", {**CORPUS, "d.md": "The second version."})
+    kill_at(world, "deleted")  # one row less and one more: a count tells nothing
+    world.settings = {"chunking": {"max_tokens": 300}, "run": {"promote": False}}
+    world.run()
+    world.settings = {}
+    world.put("5.parquet", {**CORPUS, "d.md": "The first version."})
+
+    world.run()
+
+    assert world.rows() == rows
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_part_that_was_not_walked_is_still_part_of_the_corpus(world, killed):
+    """A document moves to where no run has looked yet, and then only a part is run."""
+    world.put("a.parquet", {**CORPUS, "moves.md": "Here and there."})
+    world.put("b.parquet", NEW)
+    world.run()
+    world.put("a.parquet", CORPUS)
+    world.put("b.parquet", {**NEW, "moves.md": "Here and there."})
+    if killed:
+        kill_at(world, "claimed")
+
+    world.run(prefix="a", allow_delete=True)
+
+    assert world.documents()["moves.md"] == 1
