@@ -47,7 +47,7 @@ def test_a_cap_ends_the_run_partial_and_the_next_goes_on(world, limits, embeddin
     assert len(paid) == len(set(paid))
 
 
-def test_a_stop_lets_the_shard_in_flight_end_and_keeps_it(world):
+def test_a_stop_begins_no_further_shard_and_the_next_run_goes_on(world):
     fill(world)
     sign = StopSign()
     sign.reason = "stopped by SIGINT"
@@ -55,6 +55,7 @@ def test_a_stop_lets_the_shard_in_flight_end_and_keeps_it(world):
     report = world.run(sign=sign)
 
     assert report["outcome"] == "partial"
+    assert report["shards"]["committed"] == 0
     assert report["reason"] == "stopped by SIGINT"
     assert world.run()["outcome"] == "succeeded"
 
