@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from chunking.ids import ID_JOINT
 from chunking.model import Chunk
 from chunking.protocols import Chunker, chunk_fully
+from chunking.text import is_blank
 from jobs.chunkers import VectorChunker
 from jobs.docket import Arrival, Docket
 from jobs.windows import Window
@@ -60,9 +61,13 @@ def chunk_documents(window: Window, chunker: Chunker, docket: Docket) -> list[Dr
                     raise
                 # Whatever a document does, the rest goes on.
                 docket.set_aside(arrival, "chunk", f"{type(error).__name__}: {error}")
-            else:
-                docket.warn(made.warnings)
-                drafts.append(Draft(arrival=arrival, chunks=(*made.chunks, *made.parents)))
+                continue
+            chunks = (*made.chunks, *made.parents)
+            if any(is_blank(chunk.content) for chunk in chunks):  # no model takes it
+                docket.set_aside(arrival, "chunk", "the chunker gave a blank chunk")
+                continue
+            docket.warn(made.warnings)
+            drafts.append(Draft(arrival=arrival, chunks=chunks))
     return drafts
 
 
