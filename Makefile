@@ -42,7 +42,7 @@ test-faults: setup
 	$(BIN)/pytest -m faults
 
 golden: setup
-	KITELIFT_UPDATE_GOLDEN=1 $(BIN)/pytest tests/chunking/parsers -k golden
+	KITELIFT_UPDATE_GOLDEN=1 $(BIN)/pytest tests/chunking/parsers tests/test_documentation.py -k golden
 
 bench-chunking: setup
 	$(BIN)/python -m tests.benchmarks.chunking

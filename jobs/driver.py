@@ -80,7 +80,6 @@ class RayExecutor:
         self._order_ref = ray.put(self._order)
         self._walk = ray.remote(num_cpus=1, max_retries=0)(_walk)
         self._meters = Meters(self._run)
-        self._meters.set(metrics.SLOTS, self._slots)
         return self
 
     def __exit__(
@@ -113,7 +112,6 @@ class RayExecutor:
     def submit(self, task: ShardTask) -> None:
         reference = self._walk.remote(self._order_ref, task, self._desk)
         self._running[reference] = task
-        self._meters.set(metrics.IN_FLIGHT, len(self._running))
 
     def next_done(self, seconds: float) -> tuple[ShardTask, Outcome | Lost] | None:
         self._hear()
@@ -130,7 +128,6 @@ class RayExecutor:
         except RayError as error:  # a node that died, or the task's answer with it
             outcome = Lost(reason=_first_line(error), machine=True)
         self._hear()  # what the task noted last
-        self._meters.set(metrics.IN_FLIGHT, len(self._running))
         self._meters.count(metrics.SHARDS, outcome=_told(outcome))
         return task, outcome
 
@@ -139,6 +136,9 @@ class RayExecutor:
             work: Tally = ray.get(self._desk.drain.remote())
             self._note(work)
             self._meters.add(work)
+            # A gauge is exported for as long as it is set again and again.
+            self._meters.set(metrics.SLOTS, self._slots)
+            self._meters.set(metrics.IN_FLIGHT, len(self._running))
         except RayError as error:  # the driver's own node is going down
             raise StoreUnavailableError("Ray", "this node", _first_line(error)) from error
 

@@ -102,18 +102,8 @@ class TestOnACluster:
         world.put("a.parquet", {f"{n}.md": manual(f"手册 {n}") for n in range(4)})
 
         def submit(*words: str) -> "subprocess.CompletedProcess[str]":
-            line = [*words[:1], "--address", ray_head.address, *words[1:]]
-            place = line.index("--") if "--" in line else len(line)
-            given = ["-c", str(world.config_file())]
-            return subprocess.run(
-                [*world.command_line()[:3], *line[:place], *given, *line[place:]],
-                cwd=world.folder,
-                env=world.environment(RAY_AUTH_MODE="disabled"),
-                capture_output=True,
-                text=True,
-                timeout=240,
-                check=False,
-            )
+            line = (*words[:1], "--address", ray_head.address, *words[1:])
+            return world.command(*line, RAY_AUTH_MODE="disabled")
 
         return submit
 

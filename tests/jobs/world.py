@@ -92,7 +92,10 @@ class World:
         )
 
     def command_line(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "jobs", *words, "-c", str(self.config_file())]
+        """What stands behind `--` is the command that is submitted."""
+        place = words.index("--") if "--" in words else len(words)
+        given = [*words[:place], "-c", str(self.config_file()), *words[place:]]
+        return [sys.executable, "-m", "jobs", *given]
 
     def environment(self, **more: str) -> dict[str, str]:
         path = os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")])
