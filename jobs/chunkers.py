@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from chunking.ids import content_hash
 from chunking.model import Chunk, Document
-from chunking.protocols import Chunked, Chunker, EmbeddingChunker, chunk_fully
+from chunking.protocols import Chunked, Chunker, Complete, EmbeddingChunker, chunk_fully
 from chunking.strategies import needs_of
-from jobs.config import ChunkingSettings
+from jobs.config import ChunkingSettings, ConfigError
 from storage.errors import StoreUnavailableError
 from storage.protocols import Embedder
 
@@ -23,16 +23,27 @@ HELD_BYTES = 64 * 2**20
 Vector = NDArray[np.float32]
 
 
-def open_chunker(settings: ChunkingSettings, embedder: Callable[[], Embedder]) -> Chunker:
+def open_chunker(
+    settings: ChunkingSettings,
+    embedder: Callable[[], Embedder],
+    complete: Complete | None = None,
+) -> Chunker:
     """Make the chunker; the embedder is opened when the first sentence needs a vector.
 
     Raises:
-        ValueError: An unknown strategy or option, or one that needs what is not there.
+        ValueError: An unknown strategy or option.
+        ConfigError: The strategy needs a chat model, and none is given.
     """
-    if "embed" not in needs_of(settings.strategy):
-        return settings.open()
+    needs = needs_of(settings.strategy)
+    models: dict[str, Callable[..., Any]] = {}
+    if "complete" in needs:
+        if complete is None:
+            raise ConfigError(f"the strategy {settings.strategy!r} needs a chat model.")
+        models["complete"] = complete
+    if "embed" not in needs:
+        return settings.open(models)
     vectors = SentenceVectors(embedder)
-    return VectorChunker(settings.open({"embed": vectors}), vectors)
+    return VectorChunker(settings.open({**models, "embed": vectors}), vectors)
 
 
 class SentenceVectors:

@@ -417,6 +417,77 @@ def search(
     _print(hits, as_json, lambda hits: hits_page(hits, query))
 
 
+@main.command("eval")
+@click.option(
+    "--questions",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON Lines: question, document_id and excerpt (or one of both), kind, language.",
+)
+@click.option("--docs", default="", help="Folder of files; default: the parsed documents.")
+@click.option(
+    "--grid",
+    multiple=True,
+    metavar="STRATEGY[:OPTION=VALUE/VALUE,…]",
+    help="What to try; repeat for more. Default: every strategy, and some sizes.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["dense", "sparse", "hybrid"]),
+    default="dense",
+    show_default=True,
+    help="How to search.",
+)
+@click.option(
+    "--html",
+    "html_path",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page with a chart, too.",
+)
+@as_json
+@with_config
+def evaluate(
+    questions: Path,
+    docs: str,
+    grid: tuple[str, ...],
+    mode: str,
+    html_path: Path | None,
+    as_json: bool,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
+    """Try ways of chunking on your own documents and questions. Needs no Milvus.
+
+    Vectors and chunks are kept below `eval/` of the state store, so a second call pays nothing.
+
+    \b
+    kitelift eval --questions questions.jsonl --docs ./manuals --html eval.html
+    kitelift eval --questions q.jsonl --grid structure:max_tokens=256/512,overlap_tokens=0/64
+    """
+    from jobs.evaluation import evaluate as try_all  # noqa: PLC0415
+    from jobs.evaluation_grid import read_grid  # noqa: PLC0415
+    from jobs.evaluation_page import evaluation_page, evaluation_table  # noqa: PLC0415
+    from jobs.evaluation_questions import read_questions  # noqa: PLC0415
+
+    with errors_told(debug):
+        asked = read_questions(questions)
+        points, impossible = read_grid(grid)
+        with open_view() as view:
+            found = try_all(
+                load_config(config_path),
+                asked,
+                points,
+                folder=docs,
+                mode=mode,  # type: ignore[arg-type]  # click has checked it
+                tell=view.tell,
+            )
+        told = {**found, "impossible": impossible}
+        if html_path is not None:
+            html_path.write_text(evaluation_page(told), encoding="utf-8")
+            click.echo(f"kitelift: written to {html_path}", err=True)
+    _print(told, as_json, evaluation_table)
+
+
 @main.command()
 @click.option("--repair", is_flag=True, help="Do the least that makes it right.")
 @click.option("--wait", "wait_seconds", default=0.0, help="Seconds to wait for another run.")
