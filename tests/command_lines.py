@@ -30,7 +30,8 @@ def check(words: Sequence[str]) -> None:
         check(rest[rest.index("--") + 1 :])
     given, _, _ = command.make_parser(context).parse_args(args=list(rest))
     for parameter in command.params:
-        if parameter.name in given and not isinstance(parameter, click.Argument):
+        is_file = isinstance(parameter.type, click.Path)  # of the reader, not of ours
+        if parameter.name in given and not is_file and not isinstance(parameter, click.Argument):
             parameter.type_cast_value(context, given[parameter.name])
 
 

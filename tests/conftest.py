@@ -16,4 +16,5 @@ pytest_plugins = [
     "tests.servers.embeddings",
     "tests.servers.browser",
     "tests.servers.ray_head",
+    "tests.servers.tls",
 ]
