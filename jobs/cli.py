@@ -367,13 +367,13 @@ def report(
 
 @main.command()
 @click.argument("query")
-@click.option("--top-k", default=5, show_default=True, type=click.IntRange(1, 16384))
+@click.option("--top-k", type=click.IntRange(1, 16384), help="Hits; default: 5, in mode parent 3.")
 @click.option(
     "--mode",
-    type=click.Choice(["dense", "sparse", "hybrid"]),
+    type=click.Choice(["dense", "sparse", "hybrid", "parent"]),
     default="dense",
     show_default=True,
-    help="By meaning, by words (BM25), or both.",
+    help="By meaning, by words (BM25), by both; or small to big: parents of what was found.",
 )
 @click.option(
     "--where",
@@ -386,7 +386,7 @@ def report(
 @with_config
 def search(
     query: str,
-    top_k: int,
+    top_k: int | None,
     mode: str,
     where: tuple[str, ...],
     filter_expression: str,
@@ -394,7 +394,7 @@ def search(
     config_path: Path | None,
     debug: bool,
 ) -> None:
-    """Search as a retriever would: dense vectors, BM25, or both.
+    """Search as a retriever would: dense vectors, BM25, both, or small to big.
 
     Fields are those of a row. --where takes the value letter for letter; given several times for
     one field it means any of the values, for different fields all of them.
@@ -402,9 +402,11 @@ def search(
     \b
     kitelift search "how do I restart the gateway" --mode hybrid
     kitelift search "告警代码 A17" --where page=3 --where metadata.lang=zh
+    kitelift search "怎样回滚" --mode parent
     kitelift search "rollback" --filter 'page > 3 and array_contains(heading_path, "Upgrade")'
     """
-    from jobs.hits_page import hits_page  # noqa: PLC0415
+    from jobs.hits_page import hits_page, parents_page  # noqa: PLC0415
+    from jobs.parent_search import TOP_M_PARENT, search_parents  # noqa: PLC0415
     from jobs.search import condition_of, reading  # noqa: PLC0415
     from jobs.search import search as find  # noqa: PLC0415
 
@@ -412,9 +414,20 @@ def search(
         if not query.strip():
             raise ConfigError("the query is blank; say what to look for.")
         condition = condition_of(filter_expression, where)
-        with reading(load_config(config_path)) as reader:
-            hits = find(reader, query, mode=mode, top_k=top_k, condition=condition)  # type: ignore[arg-type]  # click has checked it
-    _print(hits, as_json, lambda hits: hits_page(hits, query))
+        config = load_config(config_path)
+        with reading(config) as reader:
+            if mode == "parent":
+                hits = search_parents(
+                    reader,
+                    query,
+                    top_m=top_k or TOP_M_PARENT,
+                    condition=condition,
+                    reranker=config.rerank,
+                )
+            else:
+                hits = find(reader, query, mode=mode, top_k=top_k or 5, condition=condition)  # type: ignore[arg-type]  # click has checked it
+    page = parents_page if mode == "parent" else hits_page
+    _print(hits, as_json, lambda hits: page(hits, query))
 
 
 @main.command("eval")

@@ -16,6 +16,7 @@ from chunking.protocols import Chunker
 from chunking.strategies import make_chunker, needs_of
 from storage.embedding_settings import EmbeddingSettings
 from storage.milvus_settings import MilvusSettings
+from storage.reranker import RerankSettings
 from storage.s3_objects import S3Settings
 
 DEFAULT_PATH = Path("kitelift.toml")
@@ -134,6 +135,7 @@ class Config(BaseModel):
     chunking: ChunkingSettings = ChunkingSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     milvus: MilvusSettings = MilvusSettings()
+    rerank: RerankSettings = RerankSettings()
     run: RunSettings = RunSettings()
     limits: LimitSettings = LimitSettings()
 

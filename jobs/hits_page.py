@@ -22,15 +22,35 @@ def hits_page(hits: Sequence[Mapping[str, Any]], query: str) -> RenderableType:
     return Group(*(_hit(place, hit, words) for place, hit in enumerate(hits, 1)))
 
 
+def parents_page(hits: Sequence[Mapping[str, Any]], query: str) -> RenderableType:
+    """Each parent with its scores and the whole context that a reader would be given."""
+    if not hits:
+        return Text("Nothing found.")
+    words = query_words(query)
+    return Group(*(_parent(place, hit, words) for place, hit in enumerate(hits, 1)))
+
+
 def _hit(place: int, hit: Mapping[str, Any], words: Sequence[str]) -> Text:
+    text = _head(place, hit)
+    text.append_text(highlighted(body_of(hit), words, EXCERPT))
+    return text.append("\n")
+
+
+def _parent(place: int, hit: Mapping[str, Any], words: Sequence[str]) -> Text:
+    text = _head(place, hit)
+    told = f"{hit['context_tokens']} tokens around {len(hit['children'])} children that were hit"
+    text.append(f"{_INDENT}{told if hit['context'] else 'the token budget is used up'}\n", "dim")
+    text.append_text(highlighted(hit["context"], words, len(hit["context"])))
+    return text.append("\n")
+
+
+def _head(place: int, hit: Mapping[str, Any]) -> Text:
     text = Text(f"{place}. ", "bold")
     text.append(hit["title"] or hit["file_title"], "bold")
     for name, score in hit["scores"].items():
         if score is not None:
-            text.append(f"  {name} ", "dim").append(f"{score:.4f}", "cyan")
-    text.append(f"\n{_INDENT}{' · '.join(where(hit))}\n", "dim")
-    text.append_text(highlighted(body_of(hit), words, EXCERPT))
-    return text.append("\n")
+            text.append(f"  {name.replace('_', ' ')} ", "dim").append(f"{score:.4f}", "cyan")
+    return text.append(f"\n{_INDENT}{' · '.join(where(hit))}\n", "dim")
 
 
 def where(row: Mapping[str, Any]) -> Iterator[str]:

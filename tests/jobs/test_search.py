@@ -5,6 +5,7 @@ import json
 import pytest
 
 from chunking.model import Block, Document
+from tests.servers.reranker import serving
 
 pytestmark = pytest.mark.server
 
@@ -146,3 +147,72 @@ def test_an_old_server_searches_by_meaning_and_says_why_not_by_words(world, milv
     assert refused.returncode == 3
     assert "2.5" in refused.stderr
     assert "--mode dense" in refused.stderr
+
+
+# Small to big
+
+HANDBOOK = "# Handbook\n\n" + "\n\n".join(
+    [
+        "## Lamps",
+        "A red lamp means that the gateway has stopped. " + "Look at the lamp first. " * 30,
+        "## Upgrade",
+        *(f"Step {step} of the upgrade: {'wait for the disk. ' * 20}" for step in range(6)),
+        "If the upgrade fails, the gateway boots the old partition again by itself.",
+        *(f"Rule {rule}: {'keep the cabinet closed. ' * 20}" for rule in range(6)),
+    ]
+)
+
+
+@pytest.fixture
+def family(world):
+    world.settings = {
+        "embedding": {"model": "usem3"},
+        "chunking": {"strategy": "parent_child", "parent_size": 2048, "child_size": 96},
+    }
+    world.put("a.parquet", {"handbook.md": HANDBOOK})
+    world.run()
+    return world
+
+
+QUERY = "What happens when an upgrade fails?"
+
+
+def test_children_are_searched_and_their_parent_is_read_around_the_hits(family):
+    found = hits(family, QUERY, "--mode", "parent", "--top-k", "1")
+    children = hits(family, QUERY, "--top-k", "40")
+
+    (parent,) = found
+    assert parent["kind"] == "parent"
+    assert {child["kind"] for child in children} == {"paragraph"}
+    assert parent["context"].startswith("[Handbook > Upgrade]\n")
+    assert "boots the old partition" in parent["context"]
+    own = [child for child in children if child["parent_id"] == parent["chunk_id"]]
+    assert parent["scores"]["best_child"] == pytest.approx(own[0]["score"], abs=1e-4)
+    assert parent["scores"]["share"] == len(own) / parent["metadata"]["children"]
+    expected = 0.7 * parent["scores"]["best_child"] + 0.3 * parent["scores"]["share"]
+    assert parent["score"] == pytest.approx(expected)
+
+
+def test_a_reranker_reorders_the_parents_before_the_best_are_taken(family):
+    plain = hits(family, QUERY, "--mode", "parent")
+    with serving() as (reranker, asked):
+        family.settings["rerank"] = {"url": reranker.url, "model": "m"}
+        longest_first = hits(family, QUERY, "--mode", "parent", "--top-k", "1")
+
+    ((body, _),) = asked
+    assert len(body["documents"]) == len(plain) > 1
+    assert longest_first[0]["scores"]["rerank"] == max(map(len, body["documents"])) / 100
+    assert longest_first[0]["score"] == longest_first[0]["scores"]["rerank"]
+
+
+def test_a_person_sees_the_context_and_a_collection_without_parents_says_what_to_do(family):
+    told = family.command("search", QUERY, "--mode", "parent").stdout
+    assert "share" in told
+    assert "boots the old partition" in told
+    family.settings["chunking"] = {"max_tokens": 96}
+    family.run()
+
+    refused = family.command("search", QUERY, "--mode", "parent")
+
+    assert refused.returncode == 2
+    assert "parent_child" in refused.stderr
