@@ -26,9 +26,25 @@ def count_tokens(text: str) -> int:
 
 
 def chunk_by_the_rules(
-    chunker: Chunker, document: Document, *, max_tokens: int, overlap: int = 0
+    chunker: Chunker,
+    document: Document,
+    *,
+    max_tokens: int,
+    overlap: int = 0,
+    mixed: bool = False,
+    fences: bool = True,
 ) -> list[Chunk]:
-    """Chunk, and assert what must hold for any document and any strategy."""
+    """Chunk, and assert what must hold for any document and any strategy.
+
+    Args:
+        chunker: With its settings.
+        document: Any.
+        max_tokens: Its hard maximum.
+        overlap: Whether text may be repeated from the chunk before.
+        mixed: Whether a chunk may hold blocks of several kinds, so that a header, the line of a
+            fence or a speaker may be repeated in the middle of it.
+        fences: Whether it claims to keep code in complete fences.
+    """
     document = with_blocks(document)
     chunks = chunker.chunk(document)
 
@@ -42,9 +58,13 @@ def chunk_by_the_rules(
         assert chunk.content_hash == content_hash(chunk.content)
         assert_storable(chunk)
         assert_offsets(document, chunk)
-        assert_fences_balanced(chunk.content)
+        if fences:
+            assert_fences_balanced(chunk.content)
     assert "\ufffd" in source_text(document) or not any("\ufffd" in c.content for c in chunks)
-    assert_letters_in_order(document, chunks, overlap=overlap)
+    if mixed:
+        assert_lines_in_order(document, chunks, overlap=overlap)
+    else:
+        assert_letters_in_order(document, chunks, overlap=overlap)
     return chunks
 
 
@@ -106,13 +126,42 @@ def assert_letters_in_order(document: Document, chunks: Sequence[Chunk], *, over
     assert len(expected) in {end for _, end in places}, f"lost: {expected[max(places)[1] :]!r}"
 
 
+def assert_lines_in_order(document: Document, chunks: Sequence[Chunk], *, overlap: int) -> None:
+    """As above, line by line: one that stood before, or is a fence's, may be left out anywhere."""
+    expected = letters("".join(words_of(block) for block in document.blocks or ()))
+    places = {(0, 0)}
+    seen: set[str] = set()
+    for chunk in chunks:
+        due = min(due for _, due in places)
+        earliest = min(previous for previous, _ in places) if overlap else due
+        ends = {start: {start} for start in range(earliest, max(end for _, end in places) + 1)}
+        for line in body_of(chunk).split("\n"):
+            ends = {s: _past(expected, line, at, seen, chunk) for s, at in ends.items()}
+            ends = {start: at for start, at in ends.items() if at}
+            seen.add(line)
+        reached = {(start, end) for start, at in ends.items() for end in at if end >= due}
+        assert reached, f"chunk {chunk.chunk_index} does not go on where it must: {chunk.content!r}"
+        places = reached if letters(body_of(chunk)) else reached | places
+    assert len(expected) in {end for _, end in places}, f"lost: {expected[max(places)[1] :]!r}"
+
+
+def _past(expected: str, line: str, places: set[int], seen: set[str], chunk: Chunk) -> set[int]:
+    """Where the next line may begin when `line` begins at any of `places`."""
+    spoken = [line.removeprefix(f"{name}: ") for name in chunk.speaker.split(", ") if name]
+    readings = {letters(each) for each in (line, *spoken)}
+    if line in seen or line.lstrip("`~") != line:
+        readings.add("")
+    return {at + len(own) for at in places for own in readings if expected.startswith(own, at)}
+
+
 def letters(text: str) -> str:
     return "".join(filter(str.isalnum, text))
 
 
 def words_of(block: Block) -> str:
     """All that a reader must find again, of a block that is no heading."""
-    text, caption = clean_text(block.text), clean_text(block.caption or "").strip()
+    text = clean_text(block.text)
+    caption = " ".join(clean_text(block.caption or "").split("\n")).strip()
     if block.kind == "heading" or (is_blank(text) and is_blank(caption)):
         return ""
     if block.kind == "turn" and text.strip():

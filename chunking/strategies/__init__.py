@@ -1,30 +1,84 @@
 """Every strategy by its name."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from chunking.protocols import Chunker
+from chunking.strategies.chunker import Strategy, StrategyChunker, needs
+from chunking.strategies.dialogue import Dialogue
+from chunking.strategies.fixed import Fixed
+from chunking.strategies.hybrid import Hybrid
+from chunking.strategies.llm import Llm
+from chunking.strategies.markdown import Markdown
+from chunking.strategies.options import Options
+from chunking.strategies.parent_child import ParentChild
+from chunking.strategies.recursive import Recursive
+from chunking.strategies.semantic import Semantic
+from chunking.strategies.sentence import Sentence
+from chunking.strategies.title import Title
+from chunking.strategies.topic import Topic
 from chunking.structure import StructureAwareChunker
 
-STRATEGIES: dict[str, Callable[..., Chunker]] = {
+# A strategy is added with one line here, its file, and a section of docs/strategies.md.
+FURTHER: Mapping[str, Callable[..., Strategy]] = {
+    "fixed": Fixed,
+    "sentence": Sentence,
+    "recursive": Recursive,
+    "markdown": Markdown,
+    "title": Title,
+    "dialogue": Dialogue,
+    "semantic": Semantic,
+    "topic": Topic,
+    "parent_child": ParentChild,
+    "llm": Llm,
+    "hybrid": Hybrid,
+}
+
+STRATEGIES: Mapping[str, Callable[..., Chunker | Strategy]] = {
     "structure": StructureAwareChunker,
+    **FURTHER,
 }
 
 
 def make_chunker(name: str, **options: Any) -> Chunker:
-    """Build the strategy of that name; its options are those of its class.
+    """Build the strategy of that name; docs/strategies.md tells its options.
 
     Raises:
-        ValueError: No such strategy or option, or a value out of range.
+        ValueError: No such strategy or option, a value out of range, or something missing that
+            must be handed in (`needs_of`).
     """
     if name not in STRATEGIES:
         raise ValueError(f"strategy={name!r} must be one of {', '.join(STRATEGIES)}.")
-    strategy = STRATEGIES[name]
-    known = inspect.signature(strategy).parameters
+    if name == "structure":
+        return StructureAwareChunker(**_known(name, options, _names(StructureAwareChunker)))
+    strategy = FURTHER[name]
+    shared = _names(Options)
+    own = _known(name, options, [*_names(strategy), *shared])
+    missing = [need for need in needs(strategy) if own.get(need) is None]
+    if missing:
+        raise ValueError(
+            f"the strategy {name!r} needs {' and '.join(missing)}; hand in a function "
+            f"(chunking.protocols.Embed, Complete)."
+        )
+    common = {option: own.pop(option) for option in shared if option in own}
+    made = strategy(**own)
+    return StrategyChunker(made, Options(**{"unit": made.UNIT, **common}))
+
+
+def needs_of(name: str) -> tuple[str, ...]:
+    """What must be handed in to build the strategy: of `embed` and `complete`."""
+    return tuple(needs(FURTHER[name])) if name in FURTHER else ()
+
+
+def _names(strategy: Callable[..., Any]) -> list[str]:
+    return list(inspect.signature(strategy).parameters)
+
+
+def _known(name: str, options: dict[str, Any], known: list[str]) -> dict[str, Any]:
     for option in options:
         if option not in known:
             raise ValueError(
                 f"{option!r} is no option of the strategy {name!r}; it has {', '.join(known)}."
             )
-    return strategy(**options)
+    return dict(options)
