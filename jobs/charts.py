@@ -178,7 +178,12 @@ def fill_chart(report: Report, width: int) -> str:
                     "axis": {"ticks": False, "domain": False},
                 },
                 "x": {
-                    **_number("chunks", "share of a kind's chunks, by the part of the limit they fill", format="%", ticks=4),
+                    **_number(
+                        "chunks",
+                        "share of a kind's chunks, by the part of the limit they fill",
+                        format="%",
+                        ticks=4,
+                    ),
                     "stack": "normalize",
                 },
                 "color": {
