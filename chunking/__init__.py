@@ -3,6 +3,7 @@
 from chunking.model import Block, Chunk, Document
 from chunking.protocols import Chunker
 from chunking.sections import headings_without_text
+from chunking.split_document import load_markdown_content, split_document
 from chunking.strategies import make_chunker
 from chunking.structure import StructureAwareChunker, StructureAwareMarkdownChunker
 
@@ -14,5 +15,7 @@ __all__ = [
     "StructureAwareChunker",
     "StructureAwareMarkdownChunker",
     "headings_without_text",
+    "load_markdown_content",
     "make_chunker",
+    "split_document",
 ]
