@@ -42,7 +42,7 @@ def seen(world):
     told = [{k: v for k, v in row.items() if k not in provenance} for row in rows]
     keys = [k for k in world.rows() if k.document_id == "talk"]
     assert len(told) == len(keys) > 1
-    return sorted((str(sorted(row.items(), key=lambda i: i[0])) for row in told)), keys
+    return sorted(str(sorted(row.items(), key=lambda i: i[0])) for row in told), keys
 
 
 def test_hash_seed_company_and_order_change_nothing(world, tmp_path_factory):

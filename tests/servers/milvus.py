@@ -97,10 +97,11 @@ def running_milvus_235(folder: Path) -> Iterator[str]:
         _wait_until_it_answers(uri, wrapper)
         yield uri
     finally:
-        family = [*wrapper.children(recursive=True), wrapper]
-        for process in family:
-            process.kill()
-        psutil.wait_procs(family, timeout=10)
+        if wrapper.is_running():  # a test may have killed it
+            family = [*wrapper.children(recursive=True), wrapper]
+            for process in family:
+                process.kill()
+            psutil.wait_procs(family, timeout=10)
         wrapper.wait()
 
 
