@@ -2,10 +2,11 @@
 
 import http.client
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -17,6 +18,8 @@ class Answer:
     body: bytes = b""
     sent: int | None = None
     """Bytes of the body that arrive before the connection breaks; None for all."""
+    pause: float = 0.0
+    """Seconds between the two halves of the body."""
 
 
 Fault = Callable[[Callable[[], Answer]], Answer | None]
@@ -42,6 +45,11 @@ def cut(ask: Callable[[], Answer]) -> Answer:
     return Answer(
         status=whole.status, headers=whole.headers, body=whole.body, sent=len(whole.body) // 2
     )
+
+
+def slow(ask: Callable[[], Answer]) -> Answer:
+    """Half of the body, a pause, and the rest."""
+    return replace(ask(), pause=0.3)
 
 
 def says(answer: Answer) -> Fault:
@@ -70,10 +78,13 @@ def run_proxy(endpoint: str) -> Iterator[Proxy]:
                 self.send_header(name, value)
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(answer.body[: answer.sent])
+                body = answer.body[: answer.sent]
+                self.wfile.write(body[: len(body) // 2])
+                time.sleep(answer.pause)
+                self.wfile.write(body[len(body) // 2 :])
             self.close_connection = answer.sent is not None
 
-        do_GET = do_HEAD = do_PUT = handle_request  # noqa: N815 -- names of http.server
+        do_GET = do_HEAD = do_PUT = do_DELETE = handle_request  # noqa: N815 -- names of http.server
 
         def ask(self, body: bytes) -> Answer:
             connection = http.client.HTTPConnection(target, timeout=10)
