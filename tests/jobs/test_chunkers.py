@@ -67,6 +67,7 @@ def test_sentences_of_many_documents_are_embedded_in_one_call_and_never_again():
     documents = [document(f"d{number}") for number in range(3)]
 
     chunker.prepare(documents)
+    chunker.prepare(documents)
     chunks = [chunker.chunk(each) for each in documents]
 
     assert len(model.calls) == 1

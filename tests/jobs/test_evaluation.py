@@ -147,6 +147,12 @@ def test_a_reader_of_few_tokens_is_not_served_by_large_passages():
     assert scores([small])["recall_within_tokens"]["500"] == 1
 
 
+def test_what_is_nowhere_is_within_no_number_of_tokens():
+    missed = answered(a_question("needle", "d"), "hay", "straw")
+
+    assert set(scores([missed])["recall_within_tokens"].values()) == {0}
+
+
 def test_rare_words_of_both_languages_rank_a_passage_by_bm25():
     index = WordIndex(["the gateway restarts", "the lamp of the gateway", "网关重启", "the the"])
 
