@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from storage.canary import CANARY_TEXT
-from storage.embedding_answers import Answer, Vector
+from storage.embedding_answers import Answer, MalformedAnswerError, Vector, read_answer
 from storage.embedding_batches import Batch, BatchLimits, CountTokens, plan_batches
 from storage.embedding_settings import EmbeddingSettings
 from storage.errors import Fate, SettingError, SlowDownError, StorageError
-from storage.openai_endpoint import OpenAIEndpoint, RefusedRequestError
+from storage.openai_endpoint import Endpoint, OpenAIEndpoint, RefusedRequestError
 from storage.protocols import Embedded
 from storage.retries import RetryPolicy, Sleep
 from storage.throttles import Throttle, Unthrottled
@@ -80,7 +80,7 @@ class OpenAIEmbedder:
         self._count_tokens = count_tokens
         self._dim = dim or settings.dimensions or None
         self._throttle = throttle or Unthrottled()
-        self._endpoint = OpenAIEndpoint(settings, clock=clock)
+        self._endpoint = OpenAIEndpoint(_endpoint_of(settings), clock=clock)
         self._retries = RetryPolicy(
             max_attempts=settings.max_attempts,
             first_wait=settings.first_wait_seconds,
@@ -168,13 +168,20 @@ class OpenAIEmbedder:
             tally.retries += tally.requests > before
             tally.requests += 1
             try:
-                return self._endpoint.post(texts, dim)
+                return self._post(texts, dim)
             except SlowDownError as error:
                 tally.slow_downs += 1
                 self._throttle.slow_down(error.retry_after)
                 raise
 
         return self._retries.call(attempt)
+
+    def _post(self, texts: Sequence[str], dim: int | None) -> Answer:
+        body = self._endpoint.post_embeddings(texts, self._settings.dimensions)
+        try:
+            return read_answer(body, len(texts), dim)
+        except MalformedAnswerError as error:
+            raise self._endpoint.unavailable(str(error)) from None
 
     def _embed_canary(self) -> Embedded:
         """Embed the canary alone; whatever is wrong with the answer is no text's fault."""
@@ -205,3 +212,17 @@ class OpenAIEmbedder:
             if self._settings.dimensions
             else "Try another model, or look at the log of its server.",
         )
+
+
+def _endpoint_of(settings: EmbeddingSettings) -> Endpoint:
+    return Endpoint(
+        service="embeddings service",
+        section="embedding",
+        keys=("KITELIFT_EMBEDDING_API_KEY", "OPENAI_API_KEY"),
+        model=settings.model,
+        base_url=settings.base_url,
+        timeout_seconds=settings.timeout_seconds,
+        optional=(("dimensions", "dimensions", settings.dimensions),)
+        if settings.dimensions
+        else (),
+    )

@@ -3,7 +3,9 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 import httpx2  # what the client reads with: its errors come through while a body is read
 from openai import (
@@ -15,8 +17,6 @@ from openai import (
     omit,
 )
 
-from storage.embedding_answers import Answer, MalformedAnswerError, read_answer
-from storage.embedding_settings import EmbeddingSettings
 from storage.errors import (
     AccessRefusedError,
     QuotaExhaustedError,
@@ -28,8 +28,6 @@ from storage.errors import (
 from storage.retries import retry_after_seconds
 
 _OPENAI = "https://api.openai.com/v1"
-_SERVICE = "embeddings service"
-_KEYS = ("KITELIFT_EMBEDDING_API_KEY", "OPENAI_API_KEY")
 _BAD_INPUT = {400, 413, 422}
 _PASSING = {408, 409, 429}
 _LONGEST_REASON = 300
@@ -40,56 +38,101 @@ class RefusedRequestError(Exception):
     """The service will not have this request as it is: an input or a setting is at fault."""
 
 
-class OpenAIEndpoint:
-    """`POST /embeddings`, once per call: retries are the caller's, the client's are off."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a kind of request goes, and how a person names it."""
 
-    def __init__(
-        self, settings: EmbeddingSettings, *, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._settings = settings
+    service: str
+    """In messages: "embeddings service"."""
+    section: str
+    """The table of the configuration that its settings stand in."""
+    keys: tuple[str, ...]
+    """Environment variables that may hold the key; the first that does counts."""
+    model: str
+    base_url: str
+    """Empty is OpenAI's own."""
+    timeout_seconds: float
+    """Until one request must have answered."""
+    optional: tuple[tuple[str, str, object], ...] = ()
+    """What is sent and a service may not know: its name there, that of the setting, the value."""
+
+
+class _Response(Protocol):
+    def iter_bytes(self) -> Iterator[bytes]: ...
+
+
+class OpenAIEndpoint:
+    """One request per call: retries are the caller's, the client's are off.
+
+    Every method gives the body of the answer and raises RefusedRequestError (halve it, or look at
+    the settings) or a StorageError with its fate.
+    """
+
+    def __init__(self, where: Endpoint, *, clock: Callable[[], float] = time.time) -> None:
+        self._where = where
         self._clock = clock
-        self._key = next((key for name in _KEYS if (key := os.environ.get(name))), "")
-        if not self._key and not settings.base_url:
-            raise AccessRefusedError(_SERVICE, _OPENAI, f"neither {_KEYS[0]} nor {_KEYS[1]} is set")
+        self._key = next((key for name in where.keys if (key := os.environ.get(name))), "")
+        if not self._key and not where.base_url:
+            reason = f"neither {' nor '.join(where.keys)} is set"
+            raise AccessRefusedError(where.service, _OPENAI, reason)
+        self._headers = None if self._key else {"Authorization": omit}
         self._client = OpenAI(
             api_key=self._key or "none",  # the client insists on one; without, it is not sent
-            base_url=settings.base_url or _OPENAI,  # not the environment's: texts go where it says
-            timeout=settings.timeout_seconds,
+            base_url=where.base_url or _OPENAI,  # not the environment's: texts go where it says
+            timeout=where.timeout_seconds,
             max_retries=0,
         )
 
-    def post(self, texts: Sequence[str], dim: int | None) -> Answer:
-        """Embed texts that fit one request.
+    def post_embeddings(self, texts: Sequence[str], dimensions: int) -> bytes:
+        """Ask for the vectors of texts, none of them blank. 0 dimensions leaves them to the model.
 
-        Args:
-            texts: None of them blank.
-            dim: What each vector must have; None takes any.
-
-        Raises:
-            RefusedRequestError: Halve it, or look at the settings.
-            StorageError: What went wrong otherwise, with its fate.
+        The answer is JSON of the API's `CreateEmbeddingResponse`.
         """
-        deadline = time.monotonic() + self._settings.timeout_seconds
-        with (
-            self._our_errors(),
+        return self._read(
             self._client.embeddings.with_streaming_response.create(
-                model=self._settings.model,
+                model=self._where.model,
                 input=list(texts),
                 encoding_format="float",
-                dimensions=self._settings.dimensions or omit,
-                extra_headers=None if self._key else {"Authorization": omit},
-            ) as response,
-        ):
+                dimensions=dimensions or omit,
+                extra_headers=self._headers,
+            )
+        )
+
+    def post_chat(
+        self, system: str, user: str, *, temperature: float | None, json_mode: bool
+    ) -> bytes:
+        """Ask a chat model. What is None or off is not sent.
+
+        The answer is JSON of the API's `ChatCompletion`.
+        """
+        return self._read(
+            self._client.chat.completions.with_streaming_response.create(
+                model=self._where.model,
+                messages=[
+                    {"role": "system", "content": system},
+                    {"role": "user", "content": user},
+                ],
+                temperature=omit if temperature is None else temperature,
+                response_format={"type": "json_object"} if json_mode else omit,
+                extra_headers=self._headers,
+            )
+        )
+
+    def unavailable(self, reason: str) -> StoreUnavailableError:
+        """For an answer that cannot be read."""
+        where = self._where
+        return StoreUnavailableError(where.service, self._url, self._without_key(reason))
+
+    def _read(self, request: AbstractContextManager[_Response]) -> bytes:
+        deadline = time.monotonic() + self._where.timeout_seconds
+        with self._our_errors(), request as response:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
                 # The client's own time-out starts anew with each piece, and gateways drip blanks.
                 if time.monotonic() > deadline:
                     raise self._timed_out()
-        try:
-            return read_answer(bytes(body), len(texts), dim)
-        except MalformedAnswerError as error:
-            raise self._unavailable(str(error)) from None
+        return bytes(body)
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
@@ -101,48 +144,49 @@ class OpenAIEndpoint:
         except (APITimeoutError, httpx2.TimeoutException):
             raise self._timed_out() from None
         except APIConnectionError as error:
-            raise self._unavailable(str(error.__cause__ or error)) from None
+            raise self.unavailable(str(error.__cause__ or error)) from None
         except (OpenAIError, httpx2.HTTPError) as error:
-            raise self._unavailable(str(error)) from None
+            raise self.unavailable(str(error)) from None
 
     def _translated(self, error: APIStatusError) -> StorageError | RefusedRequestError:
         status, reason = error.status_code, self._reason(error)
         if "insufficient_quota" in {error.code, error.type} or status == 402:
-            return QuotaExhaustedError(_SERVICE, reason)
+            return QuotaExhaustedError(self._where.service, reason)
         if status in {401, 403}:
-            return AccessRefusedError(_SERVICE, self._url, reason)
+            return AccessRefusedError(self._where.service, self._url, reason)
         if status in _BAD_INPUT:
             return self._setting_at_fault(error, reason) or RefusedRequestError(reason)
         if status == 429 and "request too large" in reason.lower():
             return RefusedRequestError(reason)  # over the rate on its own: waiting cannot help
         if status in _PASSING or status >= 500:
             return self._passing_fault(error, reason)
+        section, model = self._where.section, self._where.model
         return SettingError(
-            "embedding.model or embedding.base_url",
-            f"{self._url} does not serve {self._settings.model!r} ({reason})",
+            f"{section}.model or {section}.base_url",
+            f"{self._url} does not serve {model!r} ({reason})",
             "Check both; base_url mostly ends in `/v1`.",
         )
 
     def _passing_fault(self, error: APIStatusError, reason: str) -> StorageError:
         wait = retry_after_seconds(error.response.headers.get("retry-after"), self._clock())
         if error.status_code == 429 or wait is not None:
-            return SlowDownError(_SERVICE, reason, wait)
-        return self._unavailable(reason)
+            return SlowDownError(self._where.service, reason, wait)
+        return self.unavailable(reason)
 
     def _setting_at_fault(self, error: APIStatusError, reason: str) -> SettingError | None:
         """What the service itself says is wrong with a setting rather than an input."""
-        if self._settings.dimensions and (
-            error.param == "dimensions" or "dimension" in reason.lower()
-        ):
-            return SettingError(
-                "embedding.dimensions",
-                f"{self._url} does not take {self._settings.dimensions} ({reason})",
-                "Set it to 0, or to a size that the model offers.",
-            )
+        section = self._where.section
+        for name, setting, value in self._where.optional:
+            if error.param == name or name.removesuffix("s") in reason.lower():
+                return SettingError(
+                    f"{section}.{setting}",
+                    f"{self._url} does not take {value} ({reason})",
+                    "Take it out of the configuration, or give a value that the model offers.",
+                )
         if error.param == "model" or error.code == "model_not_found":
             return SettingError(
-                "embedding.model",
-                f"{self._url} does not serve {self._settings.model!r} ({reason})",
+                f"{section}.model",
+                f"{self._url} does not serve {self._where.model!r} ({reason})",
                 "Name a model that it has.",
             )
         return None
@@ -153,11 +197,8 @@ class OpenAIEndpoint:
         words = " ".join(str(message or error.response.text).split())[:_LONGEST_REASON]
         return self._without_key(f"HTTP {error.status_code}: {words}")
 
-    def _unavailable(self, reason: str) -> StoreUnavailableError:
-        return StoreUnavailableError(_SERVICE, self._url, self._without_key(reason))
-
     def _timed_out(self) -> StoreUnavailableError:
-        return self._unavailable(f"no answer in {self._settings.timeout_seconds:g} s")
+        return self.unavailable(f"no answer in {self._where.timeout_seconds:g} s")
 
     def _without_key(self, words: str) -> str:
         """Some services repeat the key that they refuse."""

@@ -1,0 +1,55 @@
+"""The `[completion]` table of the configuration: the chat model of the strategy `llm`."""
+
+from typing import Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class CompletionSettings(BaseModel):
+    """Which chat model proposes cuts. Keys come from the environment only."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True
+    )
+
+    model: str = ""
+    """Must be set where the strategy is `llm`."""
+    base_url: str = ""
+    """Of an OpenAI-compatible endpoint, `/v1` included; empty is OpenAI's own."""
+    temperature: float = Field(default=0.0, ge=-1, le=2)
+    """-1 does not send it: some models refuse every value but their own."""
+    json_mode: bool = True
+    """Ask for JSON by `response_format`. Off for servers that do not know it."""
+    timeout_seconds: float = Field(default=120.0, gt=0)
+    """Until one request must have answered."""
+    max_attempts: int = Field(default=6, ge=1)
+    """Of one request, the first included."""
+    first_wait_seconds: float = Field(default=1.0, gt=0)
+    """Before the second attempt; doubled for each further one, with jitter."""
+    max_wait_seconds: float = Field(default=60.0, gt=0)
+    """Of one wait; a longer Retry-After is cut to it."""
+
+    @model_validator(mode="after")
+    def _is_address(self) -> Self:
+        url = urlsplit(self.base_url)
+        if self.base_url and (url.scheme not in {"http", "https"} or not url.hostname):
+            raise ValueError(
+                f"base_url={self.base_url!r} is no http(s) address; write it as "
+                "`http://host:port/v1`."
+            )
+        if url.username or url.password or url.query:
+            raise ValueError(
+                "base_url carries credentials; put the key into KITELIFT_COMPLETION_API_KEY "
+                "instead."
+            )
+        return self
+
+    @property
+    def shaping(self) -> dict[str, str | float | bool]:
+        """What shapes answers: for the key of a cached one, and the fingerprint."""
+        return {
+            "model": self.model,
+            "temperature": self.temperature,
+            "json_mode": self.json_mode,
+        }
