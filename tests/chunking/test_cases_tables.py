@@ -190,6 +190,19 @@ def test_rows_that_cannot_stand_with_a_wide_header_share_a_part_without_it():
     assert len(bodies) < 1 + len(rows)
 
 
+def test_a_small_row_behind_a_wide_one_keeps_its_header():
+    header = "| 名称一 | 名称二 | 名称三 | 名称四 |\n|---|---|---|---|"
+    wide, small = f"| {'值' * 30} | 1 | 2 | 3 |", "| 小 | 1 | 2 | 3 |"
+    budget = count_tokens(f"{wide}\n{small}")
+    assert count_tokens(f"{header}\n{wide}") > budget >= count_tokens(f"{header}\n{small}")
+
+    assert bodies_of(f"{header}\n{small}\n{wide}\n{small}", budget) == [
+        f"{header}\n{small}",
+        wide,
+        f"{header}\n{small}",
+    ]
+
+
 def test_an_escaped_pipe_does_not_part_cells():
     row = "| " + " | ".join(f"a\\|{n}" for n in range(40)) + " |"
     bodies = bodies_of(f"| k |\n|---|\n{row}", 48)
