@@ -26,7 +26,7 @@ from storage.records import Part, ShardResult, Tally
 from storage.rows import check_row
 
 ROWS_A_WRITE = 500
-"""The lease is looked at before each write of so many rows, at most."""
+"""Their vectors are copied into one array. The lease is looked at before each request."""
 
 
 def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> ShardResult:
@@ -128,9 +128,14 @@ def _write(
     with docket.stage("upsert"):
         for start in range(0, len(chunks), ROWS_A_WRITE):
             batch = chunks[start : start + ROWS_A_WRITE]
-            task.fence.check(state)
             vectors = np.stack([sourced.vectors[chunk.content_hash] for chunk in batch])
-            store.upsert(batch, vectors, run_id=task.run_id, object_key=task.shard.object_key)
+            store.upsert(
+                batch,
+                vectors,
+                run_id=task.run_id,
+                object_key=task.shard.object_key,
+                check=lambda: task.fence.check(state),
+            )
             reach("upserted")
     stale = [chunk_id for change in changes for chunk_id in change.stale]
     with docket.stage("delete"):

@@ -5,7 +5,7 @@ from itertools import islice
 
 from storage.lease import Fence
 from storage.parts import read_ids_of
-from storage.protocols import ObjectStore, VectorStore
+from storage.protocols import Check, ObjectStore, VectorStore
 
 DOCUMENTS_A_SWEEP = 200
 IDS_A_DELETE = 500
@@ -31,11 +31,10 @@ def sweep(
     return deleted
 
 
-def delete_rows(store: VectorStore, chunk_ids: Sequence[str], check: Callable[[], None]) -> None:
+def delete_rows(store: VectorStore, chunk_ids: Sequence[str], check: Check) -> None:
     """Delete by id, a bounded number at a time; `check` comes before each write."""
     for start in range(0, len(chunk_ids), IDS_A_DELETE):
-        check()
-        store.delete(chunk_ids[start : start + IDS_A_DELETE])
+        store.delete(chunk_ids[start : start + IDS_A_DELETE], check=check)
 
 
 def _slices(ids: Iterator[str]) -> Iterator[list[str]]:

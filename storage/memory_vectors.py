@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from chunking.model import Chunk
 from storage.errors import CollectionMismatchError, SettingError
 from storage.memory_filters import matches, parse
-from storage.protocols import CollectionSpec, Hit, RowKey, SearchMode, Vectors
+from storage.protocols import (
+    Check,
+    CollectionSpec,
+    Hit,
+    RowKey,
+    SearchMode,
+    Vectors,
+    unchecked,
+)
 from storage.rows import Row, key_of, rows_of
 
 
@@ -108,7 +116,13 @@ class MemoryVectorStore:
         return self._collection
 
     def upsert(
-        self, chunks: Sequence[Chunk], vectors: Vectors, *, run_id: str, object_key: str
+        self,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        *,
+        run_id: str,
+        object_key: str,
+        check: Check = unchecked,
     ) -> None:
         rows = rows_of(
             chunks,
@@ -118,11 +132,13 @@ class MemoryVectorStore:
             run_id=run_id,
             object_key=object_key,
         )
+        check()
         self._stored().update(
             {row["chunk_id"]: {**row, "dense": row["dense"].copy()} for row in rows}
         )
 
-    def delete(self, chunk_ids: Sequence[str]) -> None:
+    def delete(self, chunk_ids: Sequence[str], *, check: Check = unchecked) -> None:
+        check()
         stored = self._stored()
         for chunk_id in chunk_ids:
             stored.pop(chunk_id, None)

@@ -17,7 +17,7 @@ from storage.milvus_calls import MilvusCalls
 from storage.milvus_errors import NotLoadedError
 from storage.milvus_filters import any_of
 from storage.milvus_schema import DENSE, PAYLOAD_FIELDS, PRIMARY_KEY, SPARSE, Abilities
-from storage.protocols import Hit, RowKey, SearchMode, Vectors
+from storage.protocols import Check, Hit, RowKey, SearchMode, Vectors, unchecked
 from storage.rows import KEY_FIELDS, batches, key_of, rows_of
 
 _MAX_ROWS = 16_384
@@ -70,7 +70,13 @@ class MilvusStore:
         self._ask("the load", self._calls.client.load_collection)
 
     def upsert(
-        self, chunks: Sequence[Chunk], vectors: Vectors, *, run_id: str, object_key: str
+        self,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        *,
+        run_id: str,
+        object_key: str,
+        check: Check = unchecked,
     ) -> None:
         rows = rows_of(
             chunks,
@@ -81,12 +87,14 @@ class MilvusStore:
             object_key=object_key,
         )
         for batch in batches(rows, self._request_bytes):
-            self._ask("the upsert", self._calls.client.upsert, batch, **_ON_OUR_SIDE)
+            upsert = _checked(check, self._calls.client.upsert)
+            self._ask("the upsert", upsert, batch, **_ON_OUR_SIDE)
 
-    def delete(self, chunk_ids: Sequence[str]) -> None:
+    def delete(self, chunk_ids: Sequence[str], *, check: Check = unchecked) -> None:
         for batch in _batched(chunk_ids, _IDS_PER_DELETE):
             expression = any_of(PRIMARY_KEY, batch)
-            self._ask("the delete", self._calls.client.delete, filter=expression, **_ON_OUR_SIDE)
+            delete = _checked(check, self._calls.client.delete)
+            self._ask("the delete", delete, filter=expression, **_ON_OUR_SIDE)
 
     def keys_of(self, document_ids: Sequence[str]) -> list[RowKey]:
         keys: list[RowKey] = []
@@ -258,6 +266,16 @@ class MilvusStore:
         return self._calls.ask(
             call, method, self._collection, *args, about=self._collection, **kwargs
         )
+
+
+def _checked(check: Check, method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, with the check before each call: minutes may pass between two tries."""
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check()
+        return method(*args, **kwargs)
+
+    return checked
 
 
 def _batched(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:

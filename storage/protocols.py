@@ -1,6 +1,6 @@
 """The doors to the outside, as the job sees them. Implementations translate, and decide nothing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal, Protocol
 
@@ -143,6 +143,14 @@ class Hit:
     """The fields of SPEC section 3, without vectors."""
 
 
+Check = Callable[[], None]
+"""Called before each request that writes, repetitions included; what it raises ends the call."""
+
+
+def unchecked() -> None:
+    """For who cannot be overtaken."""
+
+
 class VectorStore(Protocol):
     """One collection: rows under chunk ids. Writing an id twice leaves one row: the later."""
 
@@ -150,7 +158,13 @@ class VectorStore(Protocol):
     def collection(self) -> str: ...
 
     def upsert(
-        self, chunks: Sequence[Chunk], vectors: Vectors, *, run_id: str, object_key: str
+        self,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        *,
+        run_id: str,
+        object_key: str,
+        check: Check = unchecked,
     ) -> None:
         """Write one row per chunk, in requests of bounded bytes.
 
@@ -159,6 +173,7 @@ class VectorStore(Protocol):
             vectors: Shape (n, dim), finite, not zero. Row i is for chunks[i].
             run_id: Provenance, like object_key.
             object_key: The object that the rows come from.
+            check: Whether we may still write.
 
         Raises:
             ValueError: An id comes twice, or a vector is not usable. Nothing was written.
@@ -167,8 +182,8 @@ class VectorStore(Protocol):
             StoreUnavailableError, SlowDownError: A part may be written; upsert the same again.
         """
 
-    def delete(self, chunk_ids: Sequence[str]) -> None:
-        """Remove rows by id; unknown ids are no fault."""
+    def delete(self, chunk_ids: Sequence[str], *, check: Check = unchecked) -> None:
+        """Remove rows by id; unknown ids are no fault. `check` as in upsert."""
 
     def keys_of(self, document_ids: Sequence[str]) -> list[RowKey]:
         """The key of every row of these documents, sorted by chunk id; strongly consistent."""

@@ -1,7 +1,6 @@
 """Milvus is killed in the middle of a run and started again: the run notices, and ends well."""
 
 import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -9,11 +8,11 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
+from tests.faults.lite import Lite
 from tests.faults.processes import running, told
 from tests.jobs.test_kill import wait_for
 from tests.jobs.world import World, manual
 from tests.servers.milvus import running_milvus_235
-from tests.servers.s3 import free_port
 
 pytestmark = [pytest.mark.server, pytest.mark.faults]
 
@@ -21,30 +20,6 @@ CORPUS = {f"{n:02d}.md": manual(f"手册 {n}") for n in range(30)}
 DOWN_SECONDS = 5
 UP_SECONDS = 240
 """Until the restarted one serves again: 2.3.5 waits a minute for its own dead sessions."""
-SERVE = """
-import sys, time
-from milvus_lite.adapter.grpc.server import start_server_in_thread
-kept = start_server_in_thread(sys.argv[1], host="127.0.0.1", port=int(sys.argv[2]))
-print("up", flush=True)
-time.sleep(600)
-"""
-
-
-class Lite:
-    """Milvus Lite on a port of its own that outlives its process."""
-
-    def __init__(self, folder):
-        self._command = [sys.executable, "-c", SERVE, str(folder), str(free_port())]
-        self.uri = f"http://127.0.0.1:{self._command[-1]}"
-        self.start()
-
-    def start(self):
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout.readline() == "up\n"
-
-    def kill(self):
-        self._process.kill()
-        self._process.communicate()
 
 
 class Standalone:

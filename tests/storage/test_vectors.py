@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from storage import milvus_store
 from storage.errors import (
     CollectionMismatchError,
+    LeaseError,
     RowRefusedError,
     SettingError,
 )
@@ -264,6 +265,22 @@ def test_only_the_rows_named_are_deleted(store):
     store.delete([])
 
     assert ids_of(store, document) == sorted(c.chunk_id for c in chunks if c != chunks[1])
+
+
+def test_who_may_no_longer_write_neither_writes_nor_deletes(store):
+    document = unused_document()
+    chunks = [a_chunk(document, i) for i in range(3)]
+    put(store, chunks[:2])
+
+    def check():
+        raise LeaseError(store.collection, "another run", "Ours is over.")
+
+    with pytest.raises(LeaseError):
+        store.upsert(chunks, some_vectors(3), run_id="r", object_key="o", check=check)
+    with pytest.raises(LeaseError):
+        store.delete([chunks[0].chunk_id], check=check)
+
+    assert ids_of(store, document) == sorted(c.chunk_id for c in chunks[:2])
 
 
 def test_ids_with_quotes_and_backslashes_find_and_delete_their_own_rows_only(store):
