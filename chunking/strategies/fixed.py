@@ -50,6 +50,7 @@ def _windows(flow: Flow, room: Room, overlap: int) -> Iterator[Span]:
         yield start, end
         if end == len(text):
             return
-        held = count(text[start:end])
-        step = held - min(overlap, held // 2)
-        start = grapheme_after(text, start, head(text, start, step), end)
+        window = text[start:end]
+        held = count(window)
+        step = head(window, 0, held - min(overlap, held // 2))
+        start = grapheme_after(text, start, start + step, end)
