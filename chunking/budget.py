@@ -19,7 +19,7 @@ LONGEST_TOKEN = 128
 _LINE = re.compile(r".+(?:\n(?:[^\S\n]*\n)*)?|(?:[^\S\n]*\n)+")
 """A line with the blank lines that follow it."""
 
-_MOST_CHARS_KEPT = 4_000_000
+_MOST_CHARS_KEPT = 8_000_000
 """Of the lines whose counts are kept: bounds the memory."""
 
 

@@ -67,7 +67,7 @@ def split_table(table: Table, room: Room, split: SentenceSplitter) -> Iterator[s
     """
     rows = table.rows
     sizes = [room.counter.count(row + "\n") for row in rows]
-    heads = _heads(table, room)
+    heads = _heads(table)
     lead = table.caption + table.header + table.groups
     first = 0
     while first < len(rows):
@@ -107,10 +107,8 @@ def _fill(
     return alone
 
 
-def _heads(table: Table, room: Room) -> list[tuple[str, ...]]:
-    """What a part may repeat, the fullest first; nothing where the header alone does not fit."""
-    if not room.fits("\n".join(table.header)):
-        return [()]
+def _heads(table: Table) -> list[tuple[str, ...]]:
+    """What a part may repeat, the fullest first."""
     full = (table.caption + table.header + table.groups, table.header + table.groups, table.header)
     return list(dict.fromkeys((*full, ())))
 

@@ -207,4 +207,4 @@ def test_an_escaped_pipe_does_not_part_cells():
     row = "| " + " | ".join(f"a\\|{n}" for n in range(40)) + " |"
     bodies = bodies_of(f"| k |\n|---|\n{row}", 48)
 
-    assert re.findall(r"a\\\|\d+", " ".join(bodies)) == [f"a\\|{n}" for n in range(40)]
+    assert all(sum(f" a\\|{n} " in body for body in bodies) == 1 for n in range(40))
