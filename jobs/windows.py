@@ -126,6 +126,10 @@ def _hash_anywhere(document: Document, key: str) -> str:
 
 
 def _weight(document: Document) -> int:
-    """Characters that a document holds, as a measure of its memory."""
-    blocks = sum(len(block.text) for block in document.blocks or ())
-    return blocks + len(document.markdown or "") + len(document.text or "")
+    """Characters that a document holds, pictures and metadata included: its memory, about."""
+    blocks = sum(
+        len(block.text) + len(block.image_uri or "") + len(block.caption or "")
+        for block in document.blocks or ()
+    )
+    metadata = sum(len(key) + len(str(value)) for key, value in document.metadata.items())
+    return blocks + metadata + len(document.markdown or "") + len(document.text or "")
