@@ -15,7 +15,7 @@ from chunking.strategies.options import check_size
 
 SEPARATORS = (
     r"(?m)^(?=#{1,6}[ \t])",  # a Markdown heading
-    r"(?m)^(?=[ \t]*\d{1,3}(?:\.\d{1,3})*(?:\.|(?<=\d\.\d)|(?<=\d\.\d\d))[ \t]+\S)",  # 1. 2.3.
+    r"(?m)^(?=[ \t]*(?:\d{1,3}\.)+(?:\d{1,3})?[ \t]+\S)",  # a numbered one: 1. 2.3. 2.3
     r"\n[^\S\n]*\n\s*",  # a blank line
     r"\n",
     r"[^\S\n]+",
