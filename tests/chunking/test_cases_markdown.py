@@ -1,5 +1,6 @@
 """CASES B: headings and code in Markdown, from the source to the chunks."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,23 @@ def test_code_keeps_its_blank_lines_byte_for_byte():
     bodies = [c.content.removeprefix("```python\n").removesuffix("\n```") for c in chunks]
     assert len(chunks) > 3
     assert "\n".join(bodies) == code.removesuffix("\n")
+
+
+def test_parts_of_code_are_as_full_as_whole_lines_allow():
+    code = "\n".join(f"value_{n} = compute({n})" for n in range(120))
+    parts = [chunk.content for chunk in chunks_of(f"```python\n{code}\n```\n", max_tokens=64)]
+
+    for part, following in pairwise(parts):
+        next_line = following.split("\n")[1]
+        assert count_tokens(part.removesuffix("```") + f"{next_line}\n```") > 64
+
+
+def test_blank_lines_behind_a_line_that_is_cut_stay_with_its_last_piece():
+    code = "a = " + " + ".join(f"term_{n}" for n in range(60)) + "\n\n\nb = 1"
+    *_, last, after = chunks_of(f"```python\n{code}\n```\n", max_tokens=64)
+
+    assert last.content.endswith("term_59\n\n\n```")
+    assert after.content == "```python\nb = 1\n```"
 
 
 def test_a_fence_is_longer_than_any_run_of_backticks_in_its_code():

@@ -1,6 +1,7 @@
 """CASES A: tables."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -204,7 +205,24 @@ def test_a_small_row_behind_a_wide_one_keeps_its_header():
 
 
 def test_an_escaped_pipe_does_not_part_cells():
-    row = "| " + " | ".join(f"a\\|{n}" for n in range(40)) + " |"
-    bodies = bodies_of(f"| k |\n|---|\n{row}", 48)
+    cells = [f"左边的文字{n}\\|右边的文字{n}" for n in range(12)]
+    half = count_tokens(cells[0]) // 2
+    bodies = bodies_of(f"| k |\n|---|\n| {' | '.join(cells)} |", 3 * half + 4)
 
-    assert all(sum(f" a\\|{n} " in body for body in bodies) == 1 for n in range(40))
+    assert len(bodies) > 6
+    assert all(sum(cell in body for body in bodies) == 1 for cell in cells)
+
+
+def test_a_cell_that_is_cut_opens_no_fence():
+    chunks = chunks_of(a_table(f"| k |\n|---|\n| ```{'字段说明' * 60} |"), 64)
+
+    assert any("\\```字段" in chunk.content for chunk in chunks)
+
+
+def test_parts_are_as_full_as_whole_rows_allow():
+    header, rows = f"{HEADER}\n|---|---|", [f"| 参数{n} | 值 {n} |" for n in range(200)]
+    bodies = bodies_of("\n".join([header, *rows]), 128)
+
+    for body, following in pairwise(bodies):
+        next_row = following.split("\n")[2]
+        assert count_tokens(f"{body}\n{next_row}") > 128
