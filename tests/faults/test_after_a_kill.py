@@ -71,3 +71,24 @@ def test_a_part_that_was_not_walked_is_still_part_of_the_corpus(world, killed):
     world.run(prefix="a", allow_delete=True)
 
     assert world.documents()["moves.md"] == 1
+
+
+@pytest.mark.parametrize("run_id", ["", "nightly"])
+def test_half_written_files_of_a_killed_run_are_as_none(world, run_id):
+    """CASES C119, on a store whose writes can be cut off; with and without the old run id."""
+    for n, (name, text) in enumerate(CORPUS.items()):
+        world.put(f"{n}.parquet", {name: text})
+    kill_at(world, "committed:2", "--run-id", "nightly")
+    (folder,) = world.folder.glob("state/*/runs/nightly")
+    results = sorted(folder.glob("*/*/result.json"))
+    assert len(results) == 2
+    for cut in (folder / "run.json", results[1]):
+        cut.write_bytes(cut.read_bytes()[:20])
+
+    report = world.run(run_id=run_id)
+
+    assert report["outcome"] == "succeeded"
+    assert sorted(world.documents()) == sorted(CORPUS)
+    assert len(world.rows()) == report["chunks"]["total"]
+    assert not twice(world)
+    assert world.run()["chunks"]["upserted"] == 0

@@ -159,6 +159,7 @@ def test_one_document_that_fails_for_good_is_named_each_time_and_tried_alone(wor
 
 
 @pytest.mark.cluster
+@pytest.mark.faults
 def test_workers_of_a_run_share_one_pace(world):
     """Twelve requests at two a second take five seconds and a half, however many send them."""
     for name, text in list(DOCUMENTS.items())[:12]:

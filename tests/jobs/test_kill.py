@@ -115,9 +115,9 @@ def test_rows_of_a_killed_run_do_not_outlive_the_version_that_it_wrote(world):
     assert world.rows() == rows
 
 
-def kill_at(world, point):
+def kill_at(world, point, *options):
     """Run with a fault point: the process kills itself there."""
     once = world.folder / "killed"
     once.unlink(missing_ok=True)
-    killed = world.command("run", KITELIFT_KILL_AT=point, KITELIFT_KILL_ONCE=str(once))
+    killed = world.command("run", *options, KITELIFT_KILL_AT=point, KITELIFT_KILL_ONCE=str(once))
     assert killed.returncode == -signal.SIGKILL, killed.stderr
