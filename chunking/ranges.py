@@ -105,6 +105,24 @@ def join_short(
     return joined
 
 
+def evened(units: Units, ranges: Sequence[Range], room: Room, least: int) -> list[Range]:
+    """Ranges that are still short take units over from the one before, which stays long enough."""
+    even: list[Range] = []
+    for first, last in ranges:
+        if even and even[-1][1] == first:
+            start = even[-1][0]
+            while (
+                units.size((first, last)) < least
+                and first - 1 > start
+                and units.size((start, first - 1)) >= least
+                and room.fits(units.body((first - 1, last)))
+            ):
+                first -= 1  # noqa: PLW2901 - the boundary moves
+            even[-1] = (start, first)
+        even.append((first, last))
+    return even
+
+
 def with_overlap(
     units: Units, spans: Iterable[Span], room: Room, overlap: int, split: SentenceSplitter
 ) -> Iterator[Span]:

@@ -10,7 +10,7 @@ from chunking.assemble import Piece
 from chunking.budget import Room
 from chunking.flow import number_parts, unit_flow
 from chunking.protocols import Complete
-from chunking.ranges import Range, Units, join_short, pack
+from chunking.ranges import Range, Units, evened, join_short, pack
 from chunking.sections import Section
 from chunking.strategies.by_structure import piece_of, structure_passages
 from chunking.strategies.chunker import OUTSIDE, Cuts, Work
@@ -86,11 +86,12 @@ class Llm:
         return is_long or not room.fits(units.body(everything))
 
     def _ranges(self, units: Units, cuts: Sequence[int], room: Room) -> list[Range]:
-        return join_short(
+        joined = join_short(
             pack(units, room, breaks=cuts),
             lambda reach: units.size(reach) < self.min_size,
             lambda reach: room.fits(units.body(reach)),
         )
+        return evened(units, joined, room, self.min_size)
 
     def _proposed(self, units: Units, work: Work) -> list[int] | None:
         """The units before which the model would cut; None if an answer is of no use."""

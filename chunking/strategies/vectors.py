@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from chunking.budget import Room
 from chunking.flow import Span
 from chunking.protocols import Embed
-from chunking.ranges import Range, Units, join_short
+from chunking.ranges import Range, Units, evened, join_short
 from chunking.text import is_blank
 
 DIGITS = 4
@@ -47,7 +47,7 @@ def vectors_of(units: Sequence[Units], embed: Embed) -> list[Vectors]:
 def cut_at(units: Units, is_boundary: Callable[[int], bool], room: Room, least: int) -> list[Range]:
     """Ranges that end before a boundary once they have the least size, or where the room ends.
 
-    A last one under the least size joins the one before, where both fit.
+    A last one under the least size joins the one before, where both fit, or takes over from it.
     """
     ranges: list[Range] = []
     if not units.units:
@@ -64,7 +64,7 @@ def cut_at(units: Units, is_boundary: Callable[[int], bool], room: Room, least: 
         lambda reach: reach == ranges[-1] and units.size(reach) < least,
         lambda reach: room.fits(units.body(reach)),
     )
-    return ranges[:-2] + last_two
+    return ranges[:-2] + evened(units, last_two, room, least)
 
 
 def sentence_numbers(units: Units, span: Span) -> dict[str, int]:
