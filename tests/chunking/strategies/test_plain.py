@@ -107,6 +107,13 @@ def test_recursive_overlaps_in_whole_pieces():
         assert first.split()[-4:] == second.split()[:4]
 
 
+def test_recursive_never_repeats_a_whole_chunk():
+    bodies = bodies_of("recursive", "短的一段。\n\n" + "词语 " * 100, size=100, overlap=20)
+
+    assert bodies[0] == "短的一段。"
+    assert not any("短的一段。" in body for body in bodies[1:])
+
+
 def markdown_chunks(text, **options):
     return make("markdown", **options).chunk(parse_markdown(text, document_id="d"))
 

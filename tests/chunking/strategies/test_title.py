@@ -82,6 +82,15 @@ def test_a_long_section_is_cut_into_numbered_parts_with_whole_sentences_of_overl
         assert body_of(first).endswith(body_of(second)[: 3 * len("这是第000句话，它有些长度。")])
 
 
+@pytest.mark.parametrize("length", range(396, 412))
+def test_the_number_of_the_part_counts_towards_the_maximum(length):
+    texts = [sign * size + "。" for sign, size in [("甲", 589), ("乙", length - 1), ("丙", 589)]]
+    chunks = split_document("# 题\n" + "\n\n".join(texts), "手册")
+
+    assert max(len(chunk["content"]) for chunk in chunks) <= 1_000
+    assert "\n\n".join(body_of(chunk) for chunk in chunks) == "\n\n".join(texts)
+
+
 def test_a_table_over_the_size_but_within_the_maximum_stays_whole():
     rows = "\n".join(f"| 型号{n:02d} | 这是一行说明文字，长度适中 |" for n in range(32))
     table = f"| 型号 | 说明 |\n|---|---|\n{rows}"
