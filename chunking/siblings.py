@@ -45,7 +45,7 @@ def _shared_parent(run: Sequence[Section], parent: Path, section: Section) -> Pa
         return ()
     path = section.heading_path
     known = (parent,) if parent else (run[0].heading_path[:-1], run[0].heading_path)
-    return next((shared for shared in known if shared and shared in (path[:-1], path)), ())
+    return next((shared for shared in known if shared in (path[:-1], path)), ())
 
 
 def _joined(run: Sequence[Section], parent: Path) -> Iterator[Section]:

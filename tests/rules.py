@@ -110,6 +110,8 @@ def assert_fences_balanced(content: str) -> None:
 def assert_letters_in_order(document: Document, chunks: Sequence[Chunk], *, overlap: int) -> None:
     """Every letter of the body once and in order, overlap and repeated headers apart.
 
+    With overlap, each chunk still has a letter that the one before has not.
+
     A line that stood before may be a repeated header or a row like it, so both are followed up:
     as pairs of where the chunk before began and where the next letters are due.
     """
@@ -186,7 +188,7 @@ def _after(
         (start, start + len(words))
         for previous, due in places
         for start in range(previous + 1 if may_repeat else due, due + 1)
-        if start + len(words) >= due and expected.startswith(words, start)
+        if start + len(words) > due and expected.startswith(words, start)
     } | ({(due - 1, due) for _, due in places} if not words else set())
 
 

@@ -138,6 +138,12 @@ def test_headings_without_text_tells_apart_headings_of_one_name():
     assert headings_without_text(document) == ["说明", "乙"]
 
 
+def test_a_heading_that_no_path_names_has_no_text():
+    blocks = heading("甲"), paragraph("一", heading_path=("乙",))
+
+    assert headings_without_text(Document(document_id="d", blocks=blocks)) == ["甲"]
+
+
 def test_titles_count_parts_only_where_a_section_was_cut():
     chunks = chunks_of(heading("安装"), paragraph("短。"), heading("排障"), paragraph(long_text()),
                        max_tokens=96)  # fmt: skip
@@ -214,7 +220,50 @@ def test_a_picture_is_its_caption_and_description_each_once():
     assert contents(replace(picture, text="", caption=" ")) == []
 
 
+def test_a_long_description_of_a_picture_is_cut_without_overlap():
+    bodies = contents(Block(kind="image", text=long_text()), max_tokens=64, overlap=32)
+
+    assert "".join(bodies) == long_text()
+
+
 # Prose
+
+
+def words(tokens, letter):
+    """A paragraph of so many tokens, to which a blank line behind it adds one."""
+    text = letter + " a" * (tokens - 1)
+    assert (count_tokens(text), count_tokens(text + "\n\n")) == (tokens, tokens + 1)
+    return text
+
+
+def test_a_chunk_can_be_exactly_full():
+    texts = [words(30, "X"), words(33, "Y"), words(33, "Z")]
+
+    assert contents(*map(paragraph, texts), max_tokens=64) == ["\n\n".join(texts[:2]), texts[2]]
+
+
+def test_an_overlap_that_only_just_does_not_fit_leaves_no_chunk_of_its_own():
+    texts = [words(39, "X"), words(24, "Y"), words(41, "Z")]
+
+    assert contents(*map(paragraph, texts), max_tokens=64, overlap=32) == [
+        "\n\n".join(texts[:2]),
+        texts[2],
+    ]
+
+
+def test_a_wide_gap_in_a_line_begins_no_chunk():
+    assert contents(paragraph("甲" + " " * 3000 + "乙"), max_tokens=16) == ["甲", "乙"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["这是一个句子，比较长一些。```这也是文字，没有围栏。", f"```{'文字' * 40}`"],
+)
+def test_marks_that_a_cut_brings_to_an_edge_open_no_fence(text):
+    bodies = contents(paragraph(text), max_tokens=16)
+
+    assert len(bodies) > 1
+    assert any("\\```" in body for body in bodies)
 
 
 def test_a_formula_is_never_cut_while_it_fits():
