@@ -61,18 +61,15 @@ class Dialogue:
 
     def _windows(self, turns: "_Turns") -> Iterator[Piece]:
         windows: list[_Window] = []
-        last = barrier = 0
+        last = 0
         while last < len(turns.parts):
             if not turns.fits(last, last + 1):
-                yield from map(turns.piece, _without_scraps(windows, turns, self.max_turns))
+                yield from map(turns.piece, _without_scraps(windows, turns))
                 yield from turns.cut_up(last)
                 windows, last = [], last + 1
-                barrier = last
                 continue
             first = last
-            lead = max(first - self.overlap_turns, barrier)
-            if windows:
-                lead = max(lead, windows[-1].lead + 1)
+            lead = max(first - self.overlap_turns, 0)
             while lead < first and not turns.fits(lead, first + 1):
                 lead += 1
             last = first + 1
@@ -83,7 +80,7 @@ class Dialogue:
             ):
                 last += 1
             windows.append(_Window(lead, first, last))
-        yield from map(turns.piece, _without_scraps(windows, turns, self.max_turns))
+        yield from map(turns.piece, _without_scraps(windows, turns))
 
 
 def is_turn(part: Part) -> bool:
@@ -185,20 +182,16 @@ def _spoken(part: Part, room: Room) -> _Spoken:
     return _Spoken(room, before if is_named and has_room else "")
 
 
-def _without_scraps(windows: Sequence[_Window], turns: _Turns, max_turns: int) -> list[_Window]:
-    """Windows of which none is a single turn of a few letters, where a neighbour has room.
+def _without_scraps(windows: Sequence[_Window], turns: _Turns) -> list[_Window]:
+    """Windows of which none is a single turn of a few letters, where it can be helped.
 
-    Such a turn goes to the window before, or takes the last turn of that one over.
+    Such a turn takes the last one of the window before over.
     """
     kept: list[_Window] = []
     for window in windows:
-        before = kept[-1] if kept else None
         is_scrap = window.last - window.lead == 1 and turns.says_little(window.first)
-        if not is_scrap or before is None:
-            kept.append(window)
-        elif window.last - before.lead <= max_turns and turns.fits(before.lead, window.last):
-            kept[-1] = _Window(before.lead, before.first, window.last)
-        elif before.last - before.first > 1 and turns.fits(before.last - 1, window.last):
+        before = kept[-1] if kept and is_scrap else None
+        if before and before.last - before.first > 1 and turns.fits(before.last - 1, window.last):
             kept[-1] = _Window(before.lead, before.first, before.last - 1)
             kept.append(_Window(before.last - 1, before.last - 1, window.last))
         else:

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import ClassVar
 
 from chunking.assemble import Piece
+from chunking.atoms import has_fence
 from chunking.budget import Room
 from chunking.flow import Unit, number_parts, unit_flow
 from chunking.protocols import Embed
@@ -18,6 +19,7 @@ from chunking.strategies.recursive import Recursive
 from chunking.strategies.semantic import Semantic, check_lambda, novelties
 from chunking.strategies.vectors import cut_at, texts_of, vectors_of
 
+_WHOLE = ("table", "code", "formula")
 _MIN_SEMANTIC = 350
 _WINDOW = 2
 _MADE_BY = "made_by"
@@ -149,9 +151,8 @@ def _runs(section: Section) -> Iterator[tuple[bool, Section]]:
 
 
 def _by_form(units: Units, reach: Range, room: Room) -> list[Range]:
-    """Whole paragraphs, packed; one that does not fit is packed for itself, by sentences."""
+    """Whole paragraphs, packed; the sentences of one that does not fit."""
     coarse: list[Range] = []
-    breaks: list[int] = []
     for _, sentences in groupby(
         range(*reach), key=lambda at: units.flow.index(units.units[at].start)
     ):
@@ -160,16 +161,18 @@ def _by_form(units: Units, reach: Range, room: Room) -> list[Range]:
         if room.fits(units.body(paragraph)):
             coarse.append(paragraph)
         else:
-            breaks.append(len(coarse))
             coarse += [(at, at + 1) for at in places]
-            breaks.append(len(coarse))
     merged = [Unit(*units.span(each)) for each in coarse]
-    packed = pack(Units.of(units.flow, merged, units.counter), room, breaks=breaks)
+    packed = pack(Units.of(units.flow, merged, units.counter), room)
     return [(coarse[first][0], coarse[last - 1][1]) for first, last in packed]
 
 
 def _kind_at(units: Units, at: int) -> str:
-    return units.flow.blocks(*units.span((at, at + 1)))[0].kind
+    """Of a unit that stands whole; a fence or a table may stand in a list."""
+    kind = units.flow.blocks(*units.span((at, at + 1)))[0].kind
+    if kind in _WHOLE:
+        return kind
+    return "code" if has_fence(units.body((at, at + 1))) else "table"
 
 
 def _made_by(piece: Piece, name: str) -> Piece:

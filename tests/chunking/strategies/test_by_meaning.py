@@ -216,6 +216,13 @@ def test_hybrid_packs_short_prose_by_paragraphs_and_joins_fragments_up_to_the_ta
     assert all(len(chunk.content) <= 750 for chunk in chunks)
 
 
+def test_hybrid_tells_code_in_a_list_from_the_list():
+    text = "- 步骤\n  ```sh\n  run\n  ```\n- 完"
+    (chunk,) = by_subject("hybrid").chunk(a_document(text, kind="list"))
+
+    assert chunk.metadata["made_by"] == "recursive+code"
+
+
 def test_hybrid_cuts_prose_of_one_length_as_a_whole_by_form_or_by_meaning():
     short, long = "".join(sentences_on("猫", 73)), "".join(sentences_on("猫", 74))
     assert len(short) <= 1_100 < len(long)

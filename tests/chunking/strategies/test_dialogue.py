@@ -104,6 +104,13 @@ def test_c52_no_chunk_is_a_single_turn_of_a_few_letters(overlap, longs):
         assert 0 <= repeated <= overlap or (overlap == 0 and repeated == 0)
 
 
+def test_a_last_turn_of_a_few_letters_takes_the_one_before_it_over():
+    chunks = chunks_of(*[("甲", "嗯。")] * 21, overlap_turns=0)
+
+    assert [c.content.count("嗯") for c in chunks] == [10, 9, 2]
+    assert [c.metadata["first_turn"] for c in chunks] == [0, 10, 19]
+
+
 def test_every_window_has_a_new_turn_even_where_the_overlap_fills_it():
     turns = [("甲", f"{n}" + "字" * 280) for n in range(8)]
     chunks = chunks_of(*turns, max_chars=900, overlap_turns=2)

@@ -177,6 +177,16 @@ def test_a_long_section_is_shown_in_several_requests_of_bounded_size():
     assert "".join(body_of(chunk) for chunk in chunks) == PROSE * 12
 
 
+def test_no_segment_crosses_two_requests():
+    def forty(_, user):
+        starts = [unit["at"] for unit in json.loads(user)["units"]][::40]
+        return segments(*pairwise([*starts, json.loads(user)["length"]]))
+
+    chunks = with_answer(forty).chunk(a_document(Block(kind="paragraph", text=PROSE * 12)))
+
+    assert {chunk.content.count("。") for chunk in chunks} == {40}
+
+
 def test_a_section_that_cannot_be_cut_in_two_is_not_shown():
     def never(*_):
         raise AssertionError("asked")

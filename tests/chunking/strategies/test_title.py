@@ -91,6 +91,16 @@ def test_the_number_of_the_part_counts_towards_the_maximum(length):
     assert "\n\n".join(body_of(chunk) for chunk in chunks) == "\n\n".join(texts)
 
 
+@pytest.mark.parametrize("heading", ["题", "标题" * 3, "a b c", "很长的标题" * 9])
+@pytest.mark.parametrize("max_tokens", range(16, 28))
+def test_the_number_of_the_part_gives_way_to_the_hard_maximum(heading, max_tokens):
+    document = parse_markdown(f"# {heading}\n{'汉字龘' * 60}", document_id="d")
+    chunks = make("title", max_tokens=max_tokens).chunk(document)
+
+    assert all(chunk.token_count <= max_tokens for chunk in chunks)
+    assert [chunk.part for chunk in chunks] == list(range(1, len(chunks) + 1))
+
+
 def test_a_table_over_the_size_but_within_the_maximum_stays_whole():
     rows = "\n".join(f"| 型号{n:02d} | 这是一行说明文字，长度适中 |" for n in range(32))
     table = f"| 型号 | 说明 |\n|---|---|\n{rows}"
