@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from chunking.assemble import Piece
-from chunking.budget import Room
+from chunking.budget import PlainRoom, Room
 from chunking.flow import number_parts, unit_flow
 from chunking.protocols import Complete
 from chunking.ranges import Range, Units, evened, join_short, pack
@@ -66,7 +66,7 @@ class Llm:
             flow, inside = unit_flow(section, room, work.options.sentences(), by_sentence=True)
             units = Units.of(flow, inside, room.counter)
             is_asked = self._can_be_cut(units, room)
-            cuts = self._proposed(units, work) if is_asked else []
+            cuts = self._proposed(units) if is_asked else []
             asked += is_asked
             unusable += cuts is None
             maker = self.NAME if is_asked and cuts is not None else "structure"
@@ -93,11 +93,12 @@ class Llm:
         )
         return evened(units, joined, room, self.min_size)
 
-    def _proposed(self, units: Units, work: Work) -> list[int] | None:
+    def _proposed(self, units: Units) -> list[int] | None:
         """The units before which the model would cut; None if an answer is of no use."""
         system = SYSTEM.format(least=self.min_size, most=self.max_size)
         cuts: list[int] = []
-        for first, last in pack(units, work.options.room_under("", self.request_size)):
+        request = PlainRoom(units.counter, self.request_size, "", self.request_size)
+        for first, last in pack(units, request):
             shown = units.only((first, last))
             starts = [unit.start - shown.units[0].start for unit in shown.units]
             length = shown.units[-1].end - shown.units[0].start
