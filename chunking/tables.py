@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chunking.atoms import has_fence, is_separator
+from chunking.atoms import escape_fence, has_fence, is_separator
 from chunking.budget import Room
 from chunking.packing import fill
 from chunking.running import split_running
@@ -169,7 +169,7 @@ def _cut_row(row: str, room: Room, split: SentenceSplitter) -> list[str]:
                 pieces.append(line(first, last))
         else:
             last = first + 1
-            pieces += split_running(cells[first].strip(), room, split)
+            pieces += split_running(escape_fence(cells[first].strip()), room, split)
         first = last
     return pieces
 
