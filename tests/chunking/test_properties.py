@@ -77,9 +77,7 @@ def a_document(*blocks):
 @example(a_document(Block(kind="code", text=" " * 5000 + "x\n" + "\n" * 5000 + "y")), 16)
 @example(a_document(Block(kind="list", text="- ```\n  a\n" + "  b\n" * 90)), 16)
 @example(a_document(Block(kind="table", text="x", caption="c" * 3000)), 16)
-@example(
-    a_document(Block(kind="table", text=f"| ```word{CELL} |\n|---|")), 24
-)  # fits without pipes
+@example(a_document(Block(kind="table", text=f"| ```word{CELL} |\n|---|")), 24)  # without pipes
 @example(a_document(Block(kind="table", text="```7\n0:0:0:1", heading_path=("word",))), 16)
 def test_the_rules_hold_for_any_document_and_budget(document, max_tokens):
     chunker = StructureAwareChunker(max_tokens, 0)
