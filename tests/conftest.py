@@ -2,6 +2,8 @@
 
 import os
 
+from hypothesis import settings
+
 # Set before boto3, Ray or openai are imported anywhere, in workers too.
 os.environ.update(
     AWS_EC2_METADATA_DISABLED="true",
@@ -9,6 +11,11 @@ os.environ.update(
     AWS_RESPONSE_CHECKSUM_VALIDATION="when_required",
     RAY_USAGE_STATS_ENABLED="0",
 )
+
+# In CI the same examples each time, so that what fails there fails here too; elsewhere new ones.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 pytest_plugins = [
     "tests.servers.s3",
