@@ -153,7 +153,7 @@ def _past(expected: str, line: str, places: set[int], seen: set[str], chunk: Chu
     """Where the next line may begin when `line` begins at any of `places`."""
     spoken = [line.removeprefix(f"{name}: ") for name in chunk.speaker.split(", ") if name]
     readings = {letters(each) for each in (line, *spoken)}
-    if line in seen or line.lstrip("`~") != line:
+    if line in seen or line.lstrip("\\`~") != line:
         readings.add("")
     return {at + len(own) for at in places for own in readings if expected.startswith(own, at)}
 
