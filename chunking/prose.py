@@ -9,7 +9,7 @@ from chunking.atoms import Atom, atoms, blank_markers, read_fence
 from chunking.budget import Room
 from chunking.code import MIN_LIMIT, fence_of, room_between, split_code
 from chunking.packing import carry_over, fill
-from chunking.running import body_at, running_spans, split_running, trim
+from chunking.running import body_at, running_spans, trim
 from chunking.sections import Part
 from chunking.sentences import SentenceSplitter
 from chunking.tables import read_table, split_table
@@ -136,19 +136,23 @@ def split_atom(body: str, atom: Atom, room: Room, split: SentenceSplitter) -> It
         yield from split_table(read_table(body), room, split)
         return
     fence = read_fence(body)
-    info, code = fence.info, fence.code
-    if len(info.encode()) > room.tokens // 4:  # words that were never meant as an info string
-        info, code = "", f"{info.strip()}\n{code}"
+    lead, info, code = fence.lead, fence.info, fence.code
+    words = ""  # of the opening line, where they have no room in it
+    if len(lead) > room.tokens // 4:
+        words, lead, info = lead + info, "", ""
+    elif len(info.encode()) > room.tokens // 4:
+        words, info = info, ""
     opening, closing = fence_of(code, info, fence.mark)
-    lead = fence.lead if len(fence.lead) <= room.tokens // 4 else ""
     opening, closing = lead + opening, blank_markers(lead) + closing
+    if room_between(opening, closing, room) < MIN_LIMIT:  # it will stand without a fence
+        words = lead + (words or info)
+    if any(map(str.isalnum, words)):
+        code = f"{words.strip()}\n{code}"
     if is_blank(code):
         empty = f"{opening}\n{closing}"
-        yield from [empty] if room.fits(empty) else split_running(info, room, split)
-        return
-    if info.strip() and room_between(opening, closing, room) < MIN_LIMIT:
-        code = f"{info.strip()}\n{code}"  # it will stand without a fence
-    yield from split_code(code, opening, closing, room)
+        yield from [empty] if room.fits(empty) else []
+    else:
+        yield from split_code(code, opening, closing, room)
 
 
 def _pack(text: str, units: Sequence[Unit], room: Room, overlap: int) -> Iterator[tuple[int, int]]:

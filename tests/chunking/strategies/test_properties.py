@@ -42,6 +42,14 @@ FENCED_CELL = Document(
     document_id="any",
     blocks=(Block(kind="table", text="| ```py | b |\n|---|---|\n| ``` | x |\n| 单位 | ~~~ |"),),
 )
+NUMBERED_FENCE = Document(
+    document_id="any",
+    blocks=(
+        Block(kind="heading", text="𑑀"),
+        Block(kind="list", text="7. ```1A\n12345678. ```2B\n   x"),
+        Block(kind="table", text="8. ```3C"),
+    ),
+)
 CAPTIONED_CODE = Document(
     document_id="any",
     blocks=(
@@ -72,6 +80,8 @@ def check(name, document, max_tokens, *, repeats, **options):
 @given(DOCUMENTS, MAXIMA, UNITS)
 @example(FENCED_CELL, 16, "chars")
 @example(FENCED_CELL, 16, "tokens")
+@example(NUMBERED_FENCE, 16, "chars")
+@example(NUMBERED_FENCE, 16, "tokens")
 @example(CAPTIONED_CODE, 16, "chars")
 @example(CAPTIONED_CODE, 16, "tokens")
 def test_nothing_is_lost_or_doubled_without_overlap(name, document, max_tokens, unit):
@@ -85,6 +95,8 @@ def test_nothing_is_lost_or_doubled_without_overlap(name, document, max_tokens, 
 @given(DOCUMENTS, MAXIMA, UNITS)
 @example(FENCED_CELL, 16, "chars")
 @example(FENCED_CELL, 16, "tokens")
+@example(NUMBERED_FENCE, 16, "chars")
+@example(NUMBERED_FENCE, 16, "tokens")
 @example(CAPTIONED_CODE, 16, "chars")
 @example(CAPTIONED_CODE, 16, "tokens")
 def test_the_rules_hold_with_overlap(name, document, max_tokens, unit):
