@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from chunking.budget import TokenCounter
 from chunking.ids import chunk_id, content_hash, payload_hash
 from chunking.model import BLOCK_KINDS, Block, Box, Chunk, Document
-from chunking.text import clean_text
+from chunking.text import clean_text, one_line
 
 _NOWHERE: Mapping[str, Any] = {
     "page": 0,
@@ -161,7 +161,7 @@ def _has_place(block: Block) -> bool:
 
 def _speakers(names: Sequence[str]) -> str:
     """All of them, in the order of their first words."""
-    return ", ".join(dict.fromkeys(map(clean_text, names)))
+    return ", ".join(dict.fromkeys(filter(None, map(one_line, names))))
 
 
 def _union(boxes: Sequence[Box]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from chunking.atoms import close_fences, escape_fence
 from chunking.model import Block, Document
 from chunking.parsers.html import HtmlTable, html_parts
 from chunking.tables import is_pipe_table
-from chunking.text import clean_text, is_blank
+from chunking.text import clean_text, is_blank, one_line
 
 Rule = Literal["prose", "table", "code", "alone"]
 """How a section is split. Tables, code and pictures are sections of their own; all other kinds,
@@ -84,7 +84,7 @@ def headings_without_text(document: Document) -> list[str]:
     empty: dict[int, str] = {}
     for index, (block, path, above) in enumerate(_with_paths(document.blocks or ())):
         if path is None:
-            if name := _heading(block.text):
+            if name := one_line(block.text):
                 empty[index] = name
         elif not is_blank(block.text):
             for _, name, at in above:
@@ -101,7 +101,7 @@ def _with_paths(
     path: tuple[str, ...] = ()
     for index, block in enumerate(blocks):
         if block.kind == "heading":
-            if name := _heading(block.text):
+            if name := one_line(block.text):
                 above = _enter(above, block, name, index)
                 path = tuple([open_name for _, open_name, _ in above])
             yield block, None, above
@@ -147,13 +147,7 @@ def _from_html(block: Block, html: str) -> Iterator[Block]:
 
 
 def _names(path: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for title in path if (name := _heading(title)))
-
-
-def _heading(text: str) -> str:
-    """A heading on one line; "" where nobody would see it."""
-    name = " ".join(clean_text(text).split("\n")).strip()
-    return "" if is_blank(name) else name
+    return tuple(name for title in path if (name := one_line(title)))
 
 
 def _place(block: Block) -> tuple[object, ...]:
@@ -176,13 +170,12 @@ def _part(block: Block) -> Part | None:
     if block.kind == "table" and is_pipe_table(body):
         return Part(block, "table", body, offset)
     before = caption + "\n" if caption and not body.lstrip().startswith(caption) else ""
-    if block.kind == "turn" and block.speaker and body:
-        before += f"{clean_text(block.speaker)}: "
+    if block.kind == "turn" and body and (speaker := one_line(block.speaker or "")):
+        before += f"{speaker}: "
     rule: Rule = "alone" if block.kind in ("table", "image") else "prose"
     return Part(block, rule, close_fences((before + body).rstrip()), offset - len(before))
 
 
 def caption_of(block: Block) -> str:
     """The caption on one line; "" where there is nothing to see."""
-    caption = " ".join(clean_text(block.caption).split("\n")).strip() if block.caption else ""
-    return "" if is_blank(caption) else escape_fence(caption)
+    return escape_fence(one_line(block.caption)) if block.caption else ""

@@ -52,5 +52,11 @@ def is_blank(text: str) -> bool:
     return _VISIBLE.search(text) is None
 
 
+def one_line(text: str) -> str:
+    """A heading, caption or speaker, cleaned, on one line; "" where there is nothing to see."""
+    name = " ".join(clean_text(text).split("\n")).strip()
+    return "" if is_blank(name) else name
+
+
 def _join_pair(match: re.Match[str]) -> str:
     return match[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")

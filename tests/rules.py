@@ -131,7 +131,12 @@ def assert_letters_in_order(document: Document, chunks: Sequence[Chunk], *, over
 
 
 def assert_lines_in_order(document: Document, chunks: Sequence[Chunk], *, overlap: int) -> None:
-    """As above, line by line: one that stood before, or is a fence's, may be left out anywhere."""
+    """As above, line by line: one that stood before, or is a fence's, may be left out anywhere.
+
+    So may a piece of a language, which is no word of the body: `fixed` cuts fences where it must.
+    """
+    named = [block.language.replace("`", "") for block in document.blocks or () if block.language]
+    languages = [" ".join(language.split()) for language in named]
     expected = letters("".join(words_of(block) for block in document.blocks or ()))
     places = {(0, 0)}
     seen: set[str] = set()
@@ -140,6 +145,8 @@ def assert_lines_in_order(document: Document, chunks: Sequence[Chunk], *, overla
         earliest = min(previous for previous, _ in places) if overlap else due
         ends = {start: {start} for start in range(earliest, max(end for _, end in places) + 1)}
         for line in body_of(chunk).split("\n"):
+            if any(line.strip() in language for language in languages):
+                seen.add(line)
             ends = {s: _past(expected, line, at, seen, chunk) for s, at in ends.items()}
             ends = {start: at for start, at in ends.items() if at}
             seen.add(line)

@@ -14,7 +14,7 @@ from chunking.sentences import SentenceSplitter
 from chunking.strategies.by_structure import piece_of, structure_passages
 from chunking.strategies.chunker import Work
 from chunking.strategies.options import LEAST_SIZE, Options, check_size
-from chunking.text import clean_text
+from chunking.text import one_line
 
 _FEW_LETTERS = 3
 """A chunk of one turn that has no more says nothing, and ranks high."""
@@ -130,9 +130,9 @@ class _Turns:
 
     def _piece(self, body: str, first: int, last: int) -> Piece:
         blocks = [part.block for part in self.parts[first:last]]
-        names = [clean_text(block.speaker) for block in blocks if block.speaker]
+        names = [one_line(block.speaker) for block in blocks if block.speaker]
         about: Mapping[str, Any] = {
-            "speakers": list(dict.fromkeys(names)),
+            "speakers": list(dict.fromkeys(filter(None, names))),
             "first_turn": self.number + first,
             "last_turn": self.number + last - 1,
         }
@@ -176,8 +176,9 @@ class _Spoken:
 
 def _spoken(part: Part, room: Room) -> _Spoken:
     """The room behind the name, if the turn begins with one and it leaves half of the room."""
-    before = f"{clean_text(part.block.speaker or '')}: "
-    is_named = part.block.speaker and part.text.startswith(before)
+    speaker = one_line(part.block.speaker or "")
+    before = f"{speaker}: "
+    is_named = speaker and part.text.startswith(before)
     has_room = 2 * room.counter.count(before) <= room.tokens
     return _Spoken(room, before if is_named and has_room else "")
 

@@ -56,8 +56,16 @@ CAPTIONED_CODE = Document(
         Block(kind="code", text=" x = 1\n```\ny", caption="清单 1 ```", language="py",
               heading_path=("```", "word")),
         Block(kind="code", text="", caption="清单 2"),
+        Block(kind="code", text="0A", caption="0:;1", language="0`0", heading_path=("0",)),
     ),
 )  # fmt: skip
+NAMES_WITH_LINES = Document(
+    document_id="any",
+    blocks=tuple(
+        Block(kind="turn", text="说" * 70, speaker=name)
+        for name in ("\n0", "张\n三@", "\n", "李四")
+    ),
+)
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -84,6 +92,8 @@ def check(name, document, max_tokens, *, repeats, **options):
 @example(NUMBERED_FENCE, 16, "tokens")
 @example(CAPTIONED_CODE, 16, "chars")
 @example(CAPTIONED_CODE, 16, "tokens")
+@example(NAMES_WITH_LINES, 16, "chars")
+@example(NAMES_WITH_LINES, 16, "tokens")
 def test_nothing_is_lost_or_doubled_without_overlap(name, document, max_tokens, unit):
     options = SMALL[name] | NO_OVERLAP.get(name, {})
 
@@ -99,6 +109,8 @@ def test_nothing_is_lost_or_doubled_without_overlap(name, document, max_tokens, 
 @example(NUMBERED_FENCE, 16, "tokens")
 @example(CAPTIONED_CODE, 16, "chars")
 @example(CAPTIONED_CODE, 16, "tokens")
+@example(NAMES_WITH_LINES, 16, "chars")
+@example(NAMES_WITH_LINES, 16, "tokens")
 def test_the_rules_hold_with_overlap(name, document, max_tokens, unit):
     check(name, document, max_tokens, unit=unit, repeats=True, **SMALL[name])
 
