@@ -8,6 +8,7 @@ from typing import Any
 from chunking.assemble import Piece, assemble
 from chunking.budget import Room, TokenCounter, token_counter
 from chunking.code import fence_of, fit_language, split_code
+from chunking.lead_in import with_lead_in
 from chunking.model import Chunk, Document
 from chunking.parsers import with_blocks
 from chunking.prefix import heading_line, room_under
@@ -52,6 +53,9 @@ class StructureAwareChunker:
     _: KW_ONLY
     min_tokens: int = 0
     """Neighbouring sections of prose smaller than this are joined under their parent; 0: never."""
+    lead_in_tokens: int = 0
+    """A paragraph of at most so many tokens right before a table, code block or picture without a
+    caption becomes its caption; 0: never."""
     label: str = "章节："
     """Before the heading path."""
     sentence_splitter: str | SentenceSplitter = "rules"
@@ -74,6 +78,11 @@ class StructureAwareChunker:
             raise ValueError(
                 f"min_tokens={self.min_tokens} must lie between 0 and max_tokens={self.max_tokens}."
             )
+        if not 0 <= self.lead_in_tokens <= self.max_tokens:
+            raise ValueError(
+                f"lead_in_tokens={self.lead_in_tokens} must lie between 0 and "
+                f"max_tokens={self.max_tokens}."
+            )
         if "\n" in self.label:
             raise ValueError(f"label={self.label!r} must stand on one line.")
         self._counter()
@@ -89,6 +98,7 @@ class StructureAwareChunker:
             "overlap_tokens": self.overlap_tokens,
             "tokenizer_name": self.tokenizer_name,
             "min_tokens": self.min_tokens,
+            "lead_in_tokens": self.lead_in_tokens,
             "label": self.label,
             "sentence_splitter": splitter if isinstance(splitter, str) else _name(splitter),
         }
@@ -108,7 +118,7 @@ class StructureAwareChunker:
     def _pieces(self, document: Document, counter: TokenCounter) -> Iterator[Piece]:
         split = self._sentences()
         room_of = cache(lambda path: self._room(path, counter))
-        for section in self._sections(document, room_of):
+        for section in self._sections(document, room_of, counter):
             room = room_of(section.heading_path)
             passages = list(split_section(section, room, self.overlap_tokens, split))
             for part, passage in enumerate(passages, start=1):
@@ -122,8 +132,13 @@ class StructureAwareChunker:
                     char_start=char_start_of(passage),
                 )
 
-    def _sections(self, document: Document, room_of: RoomOf) -> Iterator[Section]:
-        sections = gather_sections(document.blocks or ())
+    def _sections(
+        self, document: Document, room_of: RoomOf, counter: TokenCounter
+    ) -> Iterator[Section]:
+        blocks = document.blocks or ()
+        if self.lead_in_tokens:
+            blocks = tuple(with_lead_in(blocks, self.lead_in_tokens, counter))
+        sections = gather_sections(blocks)
         return join_small(sections, self.min_tokens, room_of) if self.min_tokens else sections
 
     def _room(self, path: tuple[str, ...], counter: TokenCounter) -> Room:

@@ -13,6 +13,7 @@ DEFAULT_GRID = (
     "structure:max_tokens=256/1024",
     "structure:overlap_tokens=0",
     "structure:min_tokens=128",
+    "structure:lead_in_tokens=128,min_tokens=0/128",
     "fixed:unit=tokens,size=256/512,overlap=64",
 )
 """Beside every strategy as it is by default."""

@@ -97,6 +97,14 @@ def test_the_rules_hold_with_any_overlap(document, max_tokens, overlap):
 
 
 @many
+@given(DOCUMENTS, BUDGETS, st.integers(1, 64))
+def test_the_rules_hold_with_lead_ins(document, max_tokens, limit):
+    chunker = StructureAwareChunker(max_tokens, 0, lead_in_tokens=min(limit, max_tokens))
+
+    chunk_by_the_rules(chunker, document, max_tokens=max_tokens)
+
+
+@many
 @given(DOCUMENTS, BUDGETS, st.integers(1, 512))
 def test_joining_small_sections_loses_no_letter(document, max_tokens, min_tokens):
     apart = StructureAwareChunker(max_tokens, 0).chunk(document)
@@ -150,6 +158,7 @@ def test_settings_are_json_and_tell_all_that_shapes_the_chunks(tokenizer_name):
         "overlap_tokens": 32,
         "tokenizer_name": "cl100k_base",
         "min_tokens": 8,
+        "lead_in_tokens": 0,
         "label": "§ ",
         "sentence_splitter": "rules",
     }

@@ -453,6 +453,7 @@ def test_metadata_stays_with_each_chunk():
         ({"max_tokens": 64, "overlap_tokens": 64}, "overlap_tokens=64 .* max_tokens=64"),
         ({"overlap_tokens": -1}, "overlap_tokens=-1"),
         ({"min_tokens": -1}, "min_tokens=-1"),
+        ({"lead_in_tokens": -1}, "lead_in_tokens=-1"),
         (
             {"max_tokens": 64, "overlap_tokens": 0, "min_tokens": 65},
             "min_tokens=65 .* max_tokens=64",
