@@ -5,6 +5,9 @@ BIN := $(CURDIR)/.venv/bin
 # Each set of documents has a folder of its own, so that another DOCS is another corpus.
 DEMO = $(CURDIR)/.kitelift/demo-$(shell printf '%s' '$(DOCS)' | cksum | cut -d' ' -f1)
 
+# HanLP's rules for sentences need neither its models nor torch, which the extra would bring (5 GB).
+HANLP = hanlp hanlp-common hanlp-downloader phrasetree termcolor
+
 .PHONY: setup demo check test test-fast test-faults golden bench-chunking clean
 
 setup: .venv/.done
@@ -12,6 +15,7 @@ setup: .venv/.done
 .venv/.done: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps $(HANLP)
 	touch $@
 
 # With no configuration at all, the embedded defaults serve: folders, Milvus Lite, a local model.

@@ -75,10 +75,15 @@ def test_a_splitter_whose_extra_is_missing_says_what_to_install(name, monkeypatc
 
 
 def test_hanlp_can_take_the_rules_place():
-    pytest.importorskip("hanlp", reason="the extra hanlp is not installed")
     split = sentence_splitter("hanlp")
+    text = "今天天气很好。我们去公园吧！好不好？" * 8
+    document = Document(document_id="d", text=text)
 
-    assert len(sentence_ends("今天天气很好。我们去公园吧！好不好？", split)) == 3
+    chunks = StructureAwareChunker(64, 0, sentence_splitter="hanlp").chunk(document)
+
+    assert len(sentence_ends(text, split)) == 24
+    assert "".join(chunk.content for chunk in chunks) == text
+    assert {chunk.content[-1] for chunk in chunks} <= set("。！？")
 
 
 def test_an_unknown_splitter_is_refused_by_name():
