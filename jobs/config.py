@@ -7,15 +7,23 @@ import difflib
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from chunking.protocols import Chunker
 from chunking.strategies import make_chunker, needs_of
 from storage.embedding_settings import EmbeddingSettings
 from storage.milvus_settings import MilvusSettings
+from storage.protocols import SearchMode
 from storage.reranker import RerankSettings
 from storage.s3_objects import S3Settings
 
@@ -111,6 +119,29 @@ class RunSettings(BaseModel):
         return value
 
 
+class GoldenSettings(BaseModel):
+    """Queries whose answers are compared before the alias moves to another collection."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    queries: str = ""
+    """JSON Lines, a `{"query": "…"}` each: s3://bucket/key or a file. Empty: nothing is compared,
+    nor is it by runs that do not move the alias."""
+    top_k: int = Field(default=10, ge=1, le=100)
+    """Documents of each answer that are compared."""
+    mode: SearchMode = "dense"
+    """As of `kitelift search`; sparse and hybrid need Milvus 2.5 or Lite."""
+    min_overlap: float = Field(default=0.0, ge=0, le=1)
+    """Mean overlap@k, 0 to 1, below which the alias stays where it is and the run ends partial,
+    with the new collection kept for `kitelift promote`. 0: it is only reported."""
+
+    @model_validator(mode="after")
+    def _has_queries(self) -> Self:
+        if self.min_overlap and not self.queries:
+            raise ValueError("min_overlap is set without queries; name their file, or leave it 0.")
+        return self
+
+
 class LimitSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -137,6 +168,7 @@ class Config(BaseModel):
     milvus: MilvusSettings = MilvusSettings()
     rerank: RerankSettings = RerankSettings()
     run: RunSettings = RunSettings()
+    golden: GoldenSettings = GoldenSettings()
     limits: LimitSettings = LimitSettings()
 
 

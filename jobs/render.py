@@ -41,6 +41,8 @@ def report_page(report: Report) -> RenderableType:
                 f"{report['duplicates']['dropped']} ({report['duplicates']['equal']} equal to it)"
             )
         )
+    if golden := report.get("golden"):  # reports of earlier versions have none
+        parts.append(_golden(golden))
     if report["dead_letters"]:
         parts.append(_dead_letters(report))
     return Group(*parts)
@@ -84,6 +86,20 @@ def _figures(report: Report) -> Table:
         f" · {shards['skipped']} objects skipped as unchanged",
     )
     return table
+
+
+def _golden(golden: dict[str, Any]) -> Text:
+    told = "readers see the new one" if golden["switched"] else "the alias stays"
+    head = f"Golden queries, {golden['served']} beside {golden['built']}: {told}"
+    if golden["overlap"] is None:
+        return Text(f"{head}\n  not compared: {golden['reason'] or 'the model takes none of them'}")
+    lowest = ", ".join(f"line {q['line']} {q['overlap']:.2f}" for q in golden["lowest"][:5])
+    left_out = f" · {len(golden['left_out'])} not taken by the model" if golden["left_out"] else ""
+    return Text(
+        f"{head}\n  overlap@{golden['top_k']} {golden['overlap']:.3f} by document, "
+        f"{golden['mode']} · {golden['queries']} queries{left_out} · {golden['tokens']} tokens\n"
+        f"  lowest: {lowest}"
+    )
 
 
 def _dead_letters(report: Report) -> Table:

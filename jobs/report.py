@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from jobs.config import Config
+from jobs.golden import Comparison
 from jobs.timeline import throughput
 from storage.records import (
     ContestedRow,
@@ -31,6 +32,7 @@ def make_report(
     plan: RunPlan | None = None,
     results: Iterable[ShardResult] = (),
     swept: Tally = Tally(),  # noqa: B008 - frozen
+    golden: Comparison | None = None,
     seconds: float = 0.0,
 ) -> Report:
     """Add up a run. With the record alone, the report of one that did nothing.
@@ -42,6 +44,7 @@ def make_report(
         plan: What it looked at.
         results: Of its shards, those of an earlier attempt included.
         swept: What it deleted of vanished documents.
+        golden: What golden queries said of moving the alias, if they were asked.
         seconds: How long this attempt took.
     """
     results = sorted(results, key=lambda result: result.number)
@@ -98,6 +101,7 @@ def make_report(
         "chunk_tokens": _sizes(work),
         "warnings": dict(sorted(work.warnings.items())),
         "duplicates": {"dropped": work.fates.duplicate, "equal": equal},
+        "golden": _golden(golden, config),
         "slowest_shards": _slowest(results),
         "dead_letters_total": len(letters),
         "dead_letters": [asdict(letter) for letter in letters[:DEAD_LETTERS_SHOWN]],
@@ -116,6 +120,13 @@ def outcome_of(plan: RunPlan, results: Iterable[ShardResult]) -> str:
 
 def _cost(tokens: int, config: Config) -> float:
     return tokens / 1e6 * config.embedding.cost_per_million_tokens
+
+
+def _golden(golden: Comparison | None, config: Config) -> dict[str, Any] | None:
+    if golden is None:
+        return None
+    told = {**asdict(golden), "cost": _cost(golden.tokens, config)}
+    return {**told, "switched": golden.allows_switch}
 
 
 def _chunking(config: Config) -> dict[str, Any]:

@@ -91,6 +91,7 @@ def report_page(report: Report, before: Report | None) -> str:
         charts=_charts(report),
         letters=letters[:LETTERS_SHOWN],
         letters_by_stage=Counter(letter["stage"] for letter in letters).most_common(),
+        golden=report.get("golden"),  # reports of earlier versions have none
         before=before,
         differences=_differences(report, before) if before else [],
         longest=max((shard["seconds"] for shard in report["slowest_shards"]), default=0.0),

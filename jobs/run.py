@@ -6,7 +6,7 @@ probe the state store → lease → probe the model, reach Milvus, read the ledg
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.audit import audit
@@ -15,6 +15,8 @@ from jobs.config import Config, local_settings
 from jobs.edges import reach
 from jobs.executor import Executor, InlineExecutor
 from jobs.footing import Footing, stand
+from jobs.golden import Comparison, Query, compare, read_queries
+from jobs.guard import GuardError, cap_reached, refuse_mass_deletion
 from jobs.heartbeat import Heartbeat
 from jobs.journal import Journal, new_record, now
 from jobs.plan import Scope, ShardSize, make_plan
@@ -46,17 +48,6 @@ class RunOptions:
     command: str = "run"
 
 
-class GuardError(StorageError):
-    """The run would delete more than it may."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"{self.reason} Nothing was changed; --allow-delete goes on all the same."
-
-
 def run_job(
     config: Config, options: RunOptions, view: View, sign: StopSign | None = None
 ) -> Report:
@@ -73,10 +64,11 @@ def run_job(
 
     Raises:
         LeaseError: Another run holds the collection.
-        ConfigError: The run id is taken.
+        ConfigError: The run id is taken, or the golden queries cannot be read.
         StorageError: The ledger itself cannot be reached.
     """
     begun = time.monotonic()
+    queries = read_queries(config)
     state = open_location(config.state.uri, config.s3)
     ledger = Ledger(state, config.milvus.collection)
     probe_conditional_writes(state)
@@ -95,7 +87,7 @@ def run_job(
         try:
             with stand(config, view.tell) as footing:
                 run = _Run(config, options, footing, lease.fence, journal, begun)
-                return run.walk(sign or StopSign())
+                return run.walk(sign or StopSign(), queries)
         except (KeyboardInterrupt, StorageError) as error:
             return _broken_off(journal, error, config, begun)
 
@@ -115,12 +107,13 @@ class _Run:
         self._config, self._options, self._footing = config, options, footing
         self._fence, self._journal, self._begun = fence, journal, begun
 
-    def walk(self, sign: StopSign) -> Report:
+    def walk(self, sign: StopSign, queries: Sequence[Query]) -> Report:
         footing, journal = self._footing, self._journal
         reach("leased")
         plan = self._plan()
         reach("planned")
-        self._guard(plan)
+        if not self._options.allow_delete:
+            refuse_mass_deletion(plan, self._config, whole=not self._options.scope.is_narrow)
         journal.change(state="running", shards_total=len(plan.shards))
         footing.database.create(footing.collection, footing.spec)
         reach("created")
@@ -133,12 +126,11 @@ class _Run:
         stopped = len(results) < len(plan.shards)
         reason = sign.reason if stopped else self._verify(catalogue, results)
         journal.change(state="promoting", reason=reason)
-        outcome = "partial" if reason else outcome_of(plan, results)
         self._write_catalogue(catalogue)
         reach("catalogued")
-        self._promote(results)
+        golden = self._promote(results, queries)
         reach("promoted")
-        return self._report(plan, results, swept, outcome)
+        return self._report(plan, results, swept, golden)
 
     def _plan(self) -> RunPlan:
         """The plan of the run that was killed, if this is the same one; else a new one."""
@@ -181,21 +173,6 @@ class _Run:
         write_ids(ledger.objects, key, document_ids)
         return key
 
-    def _guard(self, plan: RunPlan) -> None:
-        if self._options.allow_delete:
-            return
-        if not plan.objects and not self._options.scope.is_narrow:
-            raise GuardError(
-                f"The source {self._config.source.uri} lists no Parquet object; "
-                f"{plan.known_documents} documents are in the collection."
-            )
-        allowed = self._config.limits.max_delete_ratio
-        if plan.vanished > allowed * plan.known_documents:
-            raise GuardError(
-                f"{plan.vanished} of {plan.known_documents} documents have vanished from the "
-                f"source, more than limits.max_delete_ratio = {allowed:g} allows."
-            )
-
     def _shards(self, plan: RunPlan, sign: StopSign) -> Iterator[ShardResult]:
         """Results of all shards: those of an earlier attempt at this run, then the others."""
         footing = self._footing
@@ -223,7 +200,11 @@ class _Run:
         for shard in plan.shards:
             if shard.number in done:
                 continue
-            sign.reason = sign.reason or self._cap_reached()
+            sign.reason = sign.reason or cap_reached(
+                self._config,
+                tokens=self._journal.record.progress.tokens,
+                seconds=time.monotonic() - self._begun,
+            )
             if sign.reason:
                 return
             yield ShardTask(
@@ -236,21 +217,6 @@ class _Run:
                 window_bytes=run.window_bytes,
                 embed_texts=run.embed_texts,
             )
-
-    def _cap_reached(self) -> str:
-        """Which limit of the configuration ends the run before its next shard, if any."""
-        limits, tokens = self._config.limits, self._journal.record.progress.tokens
-        cost = tokens / 1e6 * self._config.embedding.cost_per_million_tokens
-        seconds = time.monotonic() - self._begun
-        caps = (
-            ("max_tokens", limits.max_tokens, tokens),
-            ("max_cost", limits.max_cost, cost),
-            ("deadline_seconds", limits.deadline_seconds, seconds),
-        )
-        for name, cap, spent in caps:
-            if cap and spent >= cap:
-                return f"limits.{name} = {cap:g} is reached; what was committed stays, run again"
-        return ""
 
     def _sweep(self, plan: RunPlan) -> Tally:
         if not plan.vanished_key:
@@ -283,6 +249,7 @@ class _Run:
             run_id=plan.run_id,
             entries=in_order(entries),
             canary=known.canary or tuple(map(float, footing.probe.canary)),
+            embedding=self._config.embedding.model_dump_json(by_alias=True),
         )
 
     def _verify(self, catalogue: Catalogue, results: list[ShardResult]) -> str:
@@ -319,28 +286,42 @@ class _Run:
         self._fence.check(footing.ledger.objects)
         footing.ledger.write_catalogue(catalogue, footing.catalogue_etag)
 
-    def _promote(self, results: list[ShardResult]) -> None:
+    def _promote(self, results: list[ShardResult], queries: Sequence[Query]) -> Comparison | None:
         """Readers see a collection only when all of the source was walked into it, and verified.
 
         The first collection is shown as soon as there is one: before it, readers have nothing.
+        Where there are golden queries, they are asked first; what they say comes back.
         """
-        footing, alias = self._footing, self._config.milvus.collection
+        footing, journal = self._footing, self._journal
+        alias = self._config.milvus.collection
         target = footing.database.alias_target(alias)
-        ready = (
-            self._is_whole(results) and not self._journal.record.reason and self._config.run.promote
-        )
-        if target is None or (target != footing.collection and ready):
-            self._fence.check(footing.ledger.objects)
-            point_alias(footing.database, footing.ledger, alias, footing.collection)
-            self._journal.view.tell(f"alias {alias} points to {footing.collection}")
+        ready = self._is_whole(results) and not journal.record.reason and self._config.run.promote
+        if target == footing.collection or not (ready or target is None):
+            return None
+        golden = None
+        if target is not None and queries:
+            golden = compare(queries, footing, target, self._config)
+            journal.view.tell(str(golden))
+            if not golden.allows_switch:
+                journal.change(reason=golden.advice)
+                return golden
+        self._fence.check(footing.ledger.objects)
+        point_alias(footing.database, footing.ledger, alias, footing.collection)
+        journal.view.tell(f"alias {alias} points to {footing.collection}")
+        return golden
 
     def _is_whole(self, results: list[ShardResult]) -> bool:
         return not self._options.scope.is_narrow and all(r.part is not None for r in results)
 
     def _report(
-        self, plan: RunPlan, results: list[ShardResult], swept: Tally, outcome: str
+        self,
+        plan: RunPlan,
+        results: list[ShardResult],
+        swept: Tally,
+        golden: Comparison | None,
     ) -> Report:
         journal, ledger = self._journal, self._footing.ledger
+        outcome = "partial" if journal.record.reason else outcome_of(plan, results)
         report = make_report(
             journal.record,
             self._config,
@@ -348,6 +329,7 @@ class _Run:
             plan=plan,
             results=results,
             swept=swept,
+            golden=golden,
             seconds=time.monotonic() - self._begun,
         )
         ledger.write_report(plan.run_id, report)

@@ -97,12 +97,13 @@ def _refuse_relative_folders(config: Config) -> None:
         "[source].uri": config.source.uri,
         "[state].uri": config.state.uri,
         "[milvus].uri": config.milvus.uri,
+        "[golden].queries": config.golden.queries,
     }
     for key, uri in places.items():
-        if "://" not in uri and not Path(uri).expanduser().is_absolute():
+        if uri and "://" not in uri and not Path(uri).expanduser().is_absolute():
             raise ConfigError(
-                f"{key} = {uri!r} is a folder beside this configuration, which the cluster does "
-                "not see; name a bucket, a server, or an absolute path that all machines share."
+                f"{key} = {uri!r} stands beside this configuration, where the cluster does not "
+                "see it; name a bucket, a server, or an absolute path that all machines share."
             )
 
 

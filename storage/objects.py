@@ -42,6 +42,22 @@ def open_location(uri: str, s3: S3Settings) -> Location:
     )
 
 
+def open_object(uri: str, s3: S3Settings) -> tuple[ObjectStore, str]:
+    """The store and key of one object: `s3://bucket/key`, `file:///path` or a path.
+
+    Raises:
+        SettingError: It names no object.
+    """
+    if "://" not in uri:
+        path = Path(uri).expanduser()
+        return LocalObjectStore(path.parent), path.name
+    folder, _, name = uri.rpartition("/")
+    location = open_location(folder, s3)
+    if uri.startswith("file:"):
+        name = unquote(name)
+    return location.objects, location.prefix + name
+
+
 def _folder(uri: str, path: str) -> Location:
     if not path:
         raise SettingError(repr(uri), "it is empty", "Name a folder or s3://bucket/prefix.")

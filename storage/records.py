@@ -161,6 +161,9 @@ class Catalogue:
     """In ascending order of key; its length is that of the source's listing."""
     canary: tuple[float, ...] = ()
     """The vector of the canary text when the collection was begun."""
+    embedding: str = ""
+    """The `[embedding]` settings of that run as JSON, so that the model can be asked when the
+    configuration names another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

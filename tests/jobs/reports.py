@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from jobs.config import parse_config
+from jobs.golden import Comparison, Overlap
 from jobs.report import Report, make_report
 from storage.records import (
     DeadLetter,
@@ -55,7 +56,13 @@ def shard(number: int, *, at: str = "", seconds: float = 10.0, **work) -> ShardR
     )
 
 
-def report_of(results: list[ShardResult], *, outcome: str = "succeeded", **fields) -> Report:
+def report_of(
+    results: list[ShardResult],
+    *,
+    outcome: str = "succeeded",
+    golden: Comparison | None = None,
+    **fields,
+) -> Report:
     plan = RunPlan(
         run_id=RECORD.run_id,
         fingerprint=RECORD.fingerprint,
@@ -81,7 +88,13 @@ def report_of(results: list[ShardResult], *, outcome: str = "succeeded", **field
         known_documents=240,
     )
     return make_report(
-        replace(RECORD, **fields), CONFIG, outcome=outcome, plan=plan, results=results, seconds=60.0
+        replace(RECORD, **fields),
+        CONFIG,
+        outcome=outcome,
+        plan=plan,
+        results=results,
+        golden=golden,
+        seconds=60.0,
     )
 
 
@@ -100,4 +113,18 @@ def partial_report() -> Report:
     """Six shards, a dead letter with a document id that would run if it could."""
     results = [shard(number) for number in range(6)]
     results[0] = replace(results[0], dead=(dead_letter(),))
-    return report_of(results, outcome="partial", reason="limits.max_cost = 1 is reached")
+    golden = Comparison(
+        served="docs_1f0c",
+        built="docs_6a42",
+        queries=40,
+        top_k=10,
+        mode="dense",
+        overlap=0.615,
+        min_overlap=0.7,
+        lowest=(Overlap(line=3, overlap=0.1), Overlap(line=8, overlap=0.4)),
+        tokens=800,
+        requests=1,
+    )
+    return report_of(
+        results, outcome="partial", golden=golden, reason="limits.max_cost = 1 is reached"
+    )

@@ -45,6 +45,7 @@ def test_the_outcome_comes_first_and_every_figure_follows():
         "kitelift rerun 20261130T020000Z-1a2b3c kitelift dead-letters replay",
         "embed 1",
         "2026/网络设备/part-00000.parquet row 7",
+        "Golden queries: the alias stays overlap@10 by document 0.615 , at least 0.7 asked for",
     ):
         assert figure in told
 

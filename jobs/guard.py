@@ -1,0 +1,61 @@
+"""What a run may not do without being told to: wipe the collection, spend more than it may."""
+
+from jobs.config import Config
+from storage.errors import StorageError
+from storage.records import RunPlan
+
+
+class GuardError(StorageError):
+    """The run would delete more than it may."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.reason} Nothing was changed; --allow-delete goes on all the same."
+
+
+def refuse_mass_deletion(plan: RunPlan, config: Config, *, whole: bool) -> None:
+    """Look at a plan before anything is written.
+
+    Args:
+        plan: Of the run.
+        config: Its limits.
+        whole: Whether it looks at all of the source: only then is an empty listing suspect.
+
+    Raises:
+        GuardError: The source is empty, or too many documents have vanished from it.
+    """
+    if not plan.objects and whole:
+        raise GuardError(
+            f"The source {config.source.uri} lists no Parquet object; "
+            f"{plan.known_documents} documents are in the collection."
+        )
+    allowed = config.limits.max_delete_ratio
+    if plan.vanished > allowed * plan.known_documents:
+        raise GuardError(
+            f"{plan.vanished} of {plan.known_documents} documents have vanished from the "
+            f"source, more than limits.max_delete_ratio = {allowed:g} allows."
+        )
+
+
+def cap_reached(config: Config, *, tokens: int, seconds: float) -> str:
+    """Which limit of the configuration ends a run before its next shard, as a sentence, if any.
+
+    Args:
+        config: Its limits.
+        tokens: Embedded by this run so far.
+        seconds: Since it began.
+    """
+    limits = config.limits
+    cost = tokens / 1e6 * config.embedding.cost_per_million_tokens
+    caps = (
+        ("max_tokens", limits.max_tokens, tokens),
+        ("max_cost", limits.max_cost, cost),
+        ("deadline_seconds", limits.deadline_seconds, seconds),
+    )
+    for name, cap, spent in caps:
+        if cap and spent >= cap:
+            return f"limits.{name} = {cap:g} is reached; what was committed stays, run again"
+    return ""
