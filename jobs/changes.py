@@ -35,6 +35,8 @@ class Change:
     """Chunks whose row is missing or differs in its payload."""
     stale: tuple[str, ...]
     """Ids of rows that are none of `chunks`."""
+    leaving: frozenset[str]
+    """Content hashes of those rows."""
     stood: tuple[str, ...]
     """Ids of all rows that the document had."""
 
@@ -116,6 +118,7 @@ def _change(draft: Draft, stood: dict[str, RowKey]) -> Change:
         chunks=draft.chunks,
         write=write,
         stale=stale,
+        leaving=frozenset(stood[chunk_id].content_hash for chunk_id in stale),
         stood=tuple(sorted(stood)),
     )
 

@@ -93,6 +93,7 @@ def _task(shard: ShardPlan, config: Config) -> ShardTask:
         shard=shard,
         folder="",
         attempt=0,
+        attic="",
         fence=Fence(key="", collection="", run_id="", epoch=0),
         window_bytes=config.run.window_bytes,
         embed_texts=config.run.embed_texts,

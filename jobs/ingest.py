@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from jobs.attic import leave_vectors
 from jobs.changes import Change, chunk_documents, compare
 from jobs.docket import Docket, Note
 from jobs.edges import reach
@@ -138,7 +139,11 @@ def _write(
             )
             reach("upserted")
     stale = [chunk_id for change in changes for chunk_id in change.stale]
+    staying = {chunk.content_hash for change in changes for chunk in change.chunks}
+    leaving = frozenset().union(*(change.leaving for change in changes)) - staying
     with docket.stage("delete"):
+        name = f"{task.shard.number:06d}-{task.attempt:03d}-{number:06d}"
+        leave_vectors(state, f"{task.attic}/{task.run_id}/{name}", store, leaving)
         delete_rows(store, stale, lambda: task.fence.check(state))
         reach("deleted")
     docket.add(Tally(upserted=len(chunks), deleted=len(stale)))

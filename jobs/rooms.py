@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from chunking.protocols import Chunker
+from jobs.attic import Attic
 from storage.lease import Fence
 from storage.ledger import Ledger
 from storage.protocols import Embedder, Location, VectorStore
@@ -20,6 +21,7 @@ class Rooms:
     model_key: str
     """Names the model in the paths of staged vectors."""
     store: VectorStore
+    attic: Attic
     lenders: tuple[VectorStore, ...] = ()
     """Other collections of the same model, whose vectors may be reused."""
 
@@ -36,6 +38,8 @@ class ShardTask:
     fence: Fence
     staged: tuple[str, ...] = ()
     """Folders where attempts that never ended, at any shard, may have left what they paid for."""
+    attic: str
+    """Folder of the vectors of deleted rows."""
     window_bytes: int
     """Of document text in memory at a time."""
     embed_texts: int

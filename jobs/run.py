@@ -4,21 +4,21 @@ probe the state store → lease → probe the model, reach Milvus, read the ledg
 → plan → guard → walk every shard → sweep what vanished → catalogue → alias → report
 """
 
-import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from jobs.attic import clear
 from jobs.audit import audit
 from jobs.catalogue import after_run, in_order
-from jobs.config import Config, local_settings
+from jobs.config import Config
 from jobs.edges import reach
-from jobs.executor import Executor, InlineExecutor
 from jobs.footing import Footing, stand
 from jobs.golden import Comparison, Query, compare, read_queries
 from jobs.guard import GuardError, cap_reached, refuse_mass_deletion
 from jobs.heartbeat import Heartbeat
 from jobs.journal import Journal, new_record, now
+from jobs.placement import open_executor, private_workers
 from jobs.plan import Scope, ShardSize, make_plan
 from jobs.progress import View
 from jobs.promotion import point_alias
@@ -33,7 +33,6 @@ from storage.ledger import Ledger
 from storage.objects import open_location, probe_conditional_writes
 from storage.parts import write_ids
 from storage.records import ENDED, Catalogue, Fates, RunPlan, ShardResult, Tally
-from storage.throttles import Pace, SharedPace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def run_job(
         state.objects,
         ledger.lease_key,
         config.milvus.collection,
-        this_process(record.run_id, private_workers=_private_workers(config)),
+        this_process(record.run_id, private_workers=private_workers(config)),
         lease_seconds=config.run.lease_seconds,
         wait_seconds=options.wait_seconds,
         tell=view.tell,
@@ -119,17 +118,20 @@ class _Run:
         reach("created")
         results = list(self._shards(plan, sign))
         journal.change(state="sweeping")
-        swept = self._sweep(plan)
+        swept = self._sweep(plan, results)
         reach("swept")
         catalogue = self._catalogue(plan, results)
         journal.change(state="verifying")
         stopped = len(results) < len(plan.shards)
-        reason = sign.reason if stopped else self._verify(catalogue, results)
+        reason = sign.reason if stopped else self._verify(plan, catalogue, results)
         journal.change(state="promoting", reason=reason)
         self._write_catalogue(catalogue)
         reach("catalogued")
-        golden = self._promote(results, queries)
+        golden = self._promote(plan, results, queries)
         reach("promoted")
+        if self._is_whole(plan, results):
+            keep = plan.run_id if self._has_left_out(plan, results) else ""
+            clear(footing.ledger.objects, footing.ledger.attic(plan.fingerprint), but=keep)
         return self._report(plan, results, swept, golden)
 
     def _plan(self) -> RunPlan:
@@ -182,7 +184,7 @@ class _Run:
             yield result
         if len(done) == len(plan.shards):
             return
-        with _executor(self._config, footing, plan.run_id, self._journal.note) as executor:
+        with open_executor(self._config, footing, plan.run_id, self._journal.note) as executor:
             for result in work_off(
                 self._tasks(plan, done, sign),
                 executor,
@@ -214,18 +216,21 @@ class _Run:
                 attempt=attempts.get(shard.number, 0) + 1,
                 fence=self._fence,
                 staged=self._footing.folded.staged,
+                attic=ledger.attic(plan.fingerprint),
                 window_bytes=run.window_bytes,
                 embed_texts=run.embed_texts,
             )
 
-    def _sweep(self, plan: RunPlan) -> Tally:
+    def _sweep(self, plan: RunPlan, results: list[ShardResult]) -> Tally:
         if not plan.vanished_key:
             return Tally()
         footing = self._footing
+        attic = f"{footing.ledger.attic(plan.fingerprint)}/{plan.run_id}"
         begun = time.monotonic()
         rows = sweep(
             footing.ledger.objects,
             plan.vanished_key,
+            attic if self._has_left_out(plan, results) else "",
             footing.database.open(footing.collection),
             self._fence,
             self._journal.pulse,
@@ -252,7 +257,7 @@ class _Run:
             embedding=self._config.embedding.model_dump_json(by_alias=True),
         )
 
-    def _verify(self, catalogue: Catalogue, results: list[ShardResult]) -> str:
+    def _verify(self, plan: RunPlan, catalogue: Catalogue, results: list[ShardResult]) -> str:
         """Count the rows; look closer only where they are not as many as they should be.
 
         Rows of a document that the ledger does not know are left-overs only if all of the source
@@ -270,7 +275,7 @@ class _Run:
         state = footing.ledger.objects
         runs = [record.run_id for record in footing.ledger.runs()]
         found = audit(state, catalogue, store, runs, ())
-        kinds = (found.stale, found.orphaned) if self._is_whole(results) else (found.stale,)
+        kinds = (found.stale, found.orphaned) if self._is_whole(plan, results) else (found.stale,)
         surplus = [f.chunk_id for kind in kinds for f in kind.named]
         delete_rows(store, surplus, lambda: self._fence.check(state))
         lacks = found.missing.count + found.altered.count
@@ -286,7 +291,9 @@ class _Run:
         self._fence.check(footing.ledger.objects)
         footing.ledger.write_catalogue(catalogue, footing.catalogue_etag)
 
-    def _promote(self, results: list[ShardResult], queries: Sequence[Query]) -> Comparison | None:
+    def _promote(
+        self, plan: RunPlan, results: list[ShardResult], queries: Sequence[Query]
+    ) -> Comparison | None:
         """Readers see a collection only when all of the source was walked into it, and verified.
 
         The first collection is shown as soon as there is one: before it, readers have nothing.
@@ -295,7 +302,8 @@ class _Run:
         footing, journal = self._footing, self._journal
         alias = self._config.milvus.collection
         target = footing.database.alias_target(alias)
-        ready = self._is_whole(results) and not journal.record.reason and self._config.run.promote
+        whole = self._is_whole(plan, results) and not journal.record.reason
+        ready = whole and self._config.run.promote
         if target == footing.collection or not (ready or target is None):
             return None
         golden = None
@@ -310,8 +318,15 @@ class _Run:
         journal.view.tell(f"alias {alias} points to {footing.collection}")
         return golden
 
-    def _is_whole(self, results: list[ShardResult]) -> bool:
-        return not self._options.scope.is_narrow and all(r.part is not None for r in results)
+    def _is_whole(self, plan: RunPlan, results: list[ShardResult]) -> bool:
+        """Whether all of the source was walked to its end."""
+        walked = len(results) == len(plan.shards) and all(r.part is not None for r in results)
+        return walked and not self._options.scope.is_narrow
+
+    def _has_left_out(self, plan: RunPlan, results: list[ShardResult]) -> bool:
+        """Whether some document of the source is still to come, and may bring a text back."""
+        whole = self._is_whole(plan, results)
+        return not whole or outcome_of(plan, results) != "succeeded"
 
     def _report(
         self,
@@ -379,30 +394,3 @@ def _broken_off(journal: Journal, error: BaseException, config: Config, begun: f
     ledger.write_report(record.run_id, report)
     journal.change(state=outcome)
     return report
-
-
-def _executor(
-    config: Config, footing: Footing, run_id: str, note: Callable[[Tally], None]
-) -> Executor:
-    embedding = config.embedding
-    pace = Pace(
-        requests_per_minute=embedding.requests_per_minute,
-        tokens_per_minute=embedding.tokens_per_minute,
-        max_pause=embedding.max_wait_seconds,
-    )
-    if config.run.executor == "inline":
-        return InlineExecutor(footing.order, note, SharedPace(pace))
-    from jobs.driver import RayExecutor  # noqa: PLC0415 - Ray takes a second to import
-
-    return RayExecutor(
-        footing.order,
-        note,
-        pace,
-        workers=config.run.workers,
-        run={"run_id": run_id, "alias": config.milvus.collection},
-        local=local_settings(config),
-    )
-
-
-def _private_workers(config: Config) -> bool:
-    return config.run.executor == "inline" or not os.environ.get("RAY_ADDRESS")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+from jobs.attic import leave_vectors
 from storage.lease import Fence
 from storage.parts import read_ids_of
 from storage.protocols import Check, ObjectStore, VectorStore
@@ -14,18 +15,26 @@ IDS_A_DELETE = 500
 def sweep(
     state: ObjectStore,
     vanished_key: str,
+    attic: str,
     store: VectorStore,
     fence: Fence,
     pulse: Callable[[], None] = lambda: None,
 ) -> int:
     """Delete all rows of the documents listed under `vanished_key`; return how many rows.
 
-    The collection is asked for their rows, so those of a crashed attempt go too.
+    The collection is asked for their rows, so those of a crashed attempt go too. Where `attic` is
+    a folder, their vectors are left there: parts of the source were not walked, and may have the
+    same texts in other documents.
     """
     deleted = 0
-    for document_ids in _slices(read_ids_of(state, vanished_key)):
+    for number, document_ids in enumerate(_slices(read_ids_of(state, vanished_key))):
         pulse()
-        chunk_ids = [key.chunk_id for key in store.keys_of(document_ids)]
+        rows = store.keys_of(document_ids)
+        if attic:
+            leave_vectors(
+                state, f"{attic}/swept-{number:06d}", store, (row.content_hash for row in rows)
+            )
+        chunk_ids = [row.chunk_id for row in rows]
         delete_rows(store, chunk_ids, lambda: fence.check(state))
         deleted += len(chunk_ids)
     return deleted

@@ -1,8 +1,9 @@
 """A vector for each text that is to be written: found again where it can be, else embedded once.
 
 The order of looking: the collection itself, other collections of the same model, what attempts
-that never ended staged, at this shard or at any other, and last the model. What the model gives is
-staged before it is used, so that a kill costs the requests in flight and no more.
+that never ended staged, at this shard or at any other, what deleted rows left, and last the model.
+What the model gives is staged before it is used, so that a kill costs the requests in flight and
+no more.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +43,9 @@ def find_vectors(
             folders = (*task.staged, task.folder)
             state = rooms.ledger.objects
             vectors |= staged_vectors(state, folders, missing, rooms.model_key)
+        missing = texts.keys() - vectors.keys()
+        if missing:
+            vectors |= rooms.attic.find(task.attic, missing)
     refused: dict[str, str] = {}
     to_embed = [content_hash for content_hash in texts if content_hash not in vectors]
     for start in range(0, len(to_embed), task.embed_texts):

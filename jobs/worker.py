@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from jobs.attic import Attic
 from jobs.chunkers import open_chunker
 from jobs.config import Config
 from jobs.docket import Note
@@ -60,12 +61,14 @@ def open_rooms(order: Order, embedder: Embedder, store: VectorStore | None = Non
     """Everything a shard's walk needs, by the configuration; `store` in place of its own."""
     config = Config.model_validate_json(order.config)
     database = connect(config.milvus.model_copy(update={"uri": order.milvus_uri}))
+    ledger = Ledger(open_location(config.state.uri, config.s3), config.milvus.collection)
     return Rooms(
         source=open_location(config.source.uri, config.s3),
-        ledger=Ledger(open_location(config.state.uri, config.s3), config.milvus.collection),
+        ledger=ledger,
         chunker=open_chunker(config.chunking, lambda: embedder),
         embedder=embedder,
         model_key=model_key(order.model),
+        attic=Attic(ledger.objects),
         store=store or database.open(order.collection),
         lenders=tuple(database.open(name) for name in order.lenders),
     )

@@ -3,6 +3,7 @@
     <prefix><alias>/
         lease.json                              who may write (storage/lease.py)
         promotions.json                         every move of the alias
+        attic/<fingerprint>/<run>/…             vectors of deleted rows (jobs/attic.py)
         catalogue/<fingerprint>.json            what the collection holds; swapped by etag
         open/<run_id>                           begun, and not yet part of the catalogue
         runs/<run_id>/run.json                  state and progress
@@ -54,6 +55,10 @@ class Ledger:
 
     def shard_folder(self, plan: RunPlan, number: int) -> str:
         return f"{self.run_folder(plan.run_id)}/{plan.fingerprint}/{number:06d}"
+
+    def attic(self, fingerprint: str) -> str:
+        """Where vectors of deleted rows wait for a text that comes back."""
+        return f"{self._root}attic/{fingerprint}"
 
     # Runs
 
@@ -174,7 +179,10 @@ class Ledger:
 
     def forget_collection(self, collection: str) -> None:
         """Its catalogue goes with it, or a later run would believe it."""
-        self.objects.delete(self._catalogue_key(self.fingerprint_of(collection)))
+        fingerprint = self.fingerprint_of(collection)
+        self.objects.delete(self._catalogue_key(fingerprint))
+        for info in list(self.objects.list(f"{self.attic(fingerprint)}/")):
+            self.objects.delete(info.key)
 
     # The alias
 

@@ -140,20 +140,38 @@ def staged_vectors(
     objects: ObjectStore, folders: Iterable[str], content_hashes: Collection[str], model: str
 ) -> dict[str, NDArray[np.float32]]:
     """Of these hashes, those that earlier attempts staged for the same model."""
-    wanted = pa.array(sorted(content_hashes), pa.string())
     found: dict[str, NDArray[np.float32]] = {}
     for folder in folders:
         for info in objects.list(f"{folder}/vectors/{model}/"):
-            try:
-                batches = list(_batches(objects, info.key, ["content_hash", "vector"]))
-            except (pa.ArrowInvalid, ObjectMissingError):
-                continue  # cut off by a kill
-            for batch in batches:
-                hits = batch.filter(pc.is_in(batch.column("content_hash"), value_set=wanted))
-                dim = hits.schema.field("vector").type.list_size
-                matrix = hits.column("vector").flatten().to_numpy().reshape(-1, dim)
-                found.update(zip(hits.column("content_hash").to_pylist(), matrix, strict=True))
+            found |= vectors_at(objects, info.key, content_hashes)
     return found
+
+
+def vectors_at(
+    objects: ObjectStore, key: str, content_hashes: Collection[str]
+) -> dict[str, NDArray[np.float32]]:
+    """Of these hashes, those that one file of `stage_vectors` holds; none if it was cut off."""
+    wanted = pa.array(sorted(content_hashes), pa.string())
+    found: dict[str, NDArray[np.float32]] = {}
+    try:
+        batches = list(_batches(objects, key, ["content_hash", "vector"]))
+    except (pa.ArrowInvalid, ObjectMissingError):
+        return found  # cut off by a kill
+    for batch in batches:
+        hits = batch.filter(pc.is_in(batch.column("content_hash"), value_set=wanted))
+        dim = hits.schema.field("vector").type.list_size
+        matrix = hits.column("vector").flatten().to_numpy().reshape(-1, dim)
+        found.update(zip(hits.column("content_hash").to_pylist(), matrix, strict=True))
+    return found
+
+
+def staged_hashes(objects: ObjectStore, key: str) -> list[str]:
+    """The content hashes of one file of `stage_vectors`; none if it was cut off."""
+    try:
+        batches = list(_batches(objects, key, ["content_hash"]))
+    except (pa.ArrowInvalid, ObjectMissingError):
+        return []
+    return [h for batch in batches for h in batch.column("content_hash").to_pylist()]
 
 
 def drop_staged(objects: ObjectStore, folder: str) -> None:

@@ -8,6 +8,7 @@ which ones; the seed of a life stands in the name of its test.
 
 import os
 import random
+import re
 import signal
 from collections import Counter
 from contextlib import suppress
@@ -91,7 +92,7 @@ class Corpus:
 
     def change(self) -> None:
         ways = [self._add, self._edit, self._edit, self._insert, self._move, self._move]
-        ways += [self._delete, self._duplicate, self._copy, self._drop_object]
+        ways += [self._delete, self._duplicate, self._copy, self._drop_object, self._split]
         self._chance.choice(ways)()
 
     def write(self) -> None:
@@ -143,6 +144,17 @@ class Corpus:
         self._made += 1
         document = self._some()
         self.texts[document] = f"Inserted {self._made}, 插入。\n\n{self.texts[document]}"
+
+    def _split(self) -> None:
+        """The last section leaves its document, and is one of its own."""
+        document = self._some()
+        rest, section, last = self.texts[document].rpartition("\n\n## ")
+        if section:
+            self._made += 1
+            (title,) = re.findall(r"^# .*$", rest, re.MULTILINE)
+            self.texts[document] = f"{rest}\n"
+            self.texts[own := f"{self._made:03d}-split.md"] = f"{title}\n\n## {last}"
+            self._places[own] = {self._object()}
 
     def _move(self) -> None:
         document = self._chance.choice(sorted(self.texts))

@@ -61,6 +61,7 @@ def task(number: int) -> ShardTask:
         folder=f"runs/{number}",
         attempt=1,
         fence=fence,
+        attic="attic",
         window_bytes=1,
         embed_texts=1,
     )
