@@ -112,10 +112,13 @@ class Docket:
         )
         self.dead, self.contested = [letter], []
 
-    def contest(self, arrival: Arrival, document_hash: str, *, won: bool) -> None:
+    def contest(
+        self, arrival: Arrival, document_hash: str, *, won: bool, object_key: str = ""
+    ) -> None:
+        """One of several rows of a document; of another object than ours where that is named."""
         row = ContestedRow(
             document_id=arrival.document_id,
-            object_key=self._object_key,
+            object_key=object_key or self._object_key,
             row=arrival.row,
             document_hash=document_hash,
             won=won,

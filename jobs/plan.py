@@ -1,6 +1,6 @@
 """Which objects and shards are due: the listing of the source against the catalogue."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from storage.documents import ParquetShape, read_ids, read_shape
 from storage.errors import Fate, StorageError
 from storage.parts import read_ids_of, read_intents
 from storage.protocols import Location, ObjectInfo, ObjectStore
-from storage.records import CatalogueEntry, ObjectPlan, RunPlan, ShardPlan
+from storage.records import CatalogueEntry, ObjectPlan, Rival, RunPlan, ShardPlan
 
 FOOTERS_AT_ONCE = 16
 """Parquet footers are read from the driver; each is one or two small requests."""
@@ -97,13 +97,22 @@ def make_plan(
     more = _survey(source, late)
     survey = _Survey(survey.shapes | more.shapes, survey.faults | more.faults)
 
+    unwalked = {info.key: info for info in listed if info.key not in survey.shapes}
     shards: list[ShardPlan] = []
     objects: list[ObjectPlan] = []
     for info in in_scope:
         first = len(shards)
         if info.key in survey.shapes:
             known = None if scope.full else entries.get(info.key)
-            shards += _cut(info, survey.shapes[info.key], settled, known, size, first)
+            shards += _cut(
+                info,
+                survey.shapes[info.key],
+                settled,
+                unwalked,
+                known=known,
+                size=size,
+                number=first,
+            )
         objects.append(
             ObjectPlan(
                 key=info.key,
@@ -201,22 +210,42 @@ def _settle(
     return settle(keys, ids_in, earlier.ids, buckets_for(rows))
 
 
+def _rivals(
+    document_ids: Iterable[str], settled: Settled, unwalked: Mapping[str, ObjectInfo]
+) -> Iterator[Rival]:
+    """Where contested documents are taken from, if no shard of this run reads it."""
+    for document_id in document_ids:
+        winner, row = settled.winners[document_id]
+        if (info := unwalked.get(winner)) is not None:
+            yield Rival(
+                document_id=document_id,
+                object_key=info.key,
+                etag=info.etag,
+                size=info.size,
+                row=row,
+            )
+
+
 def _cut(
     info: ObjectInfo,
     shape: ParquetShape,
     settled: Settled,
+    unwalked: Mapping[str, ObjectInfo],
+    *,
     known: CatalogueEntry | None,
     size: ShardSize,
     number: int,
 ) -> Iterator[ShardPlan]:
     """Consecutive row groups until a shard is large enough; at least one each."""
     losers = settled.losers.get(info.key, ())
+    several = settled.contested.get(info.key, ())
     start = row = rows = size_so_far = 0
     last = len(shape.row_groups) - 1
     for index, group in enumerate(shape.row_groups):
         rows, size_so_far = rows + group.rows, size_so_far + group.decoded_bytes
         full = rows >= size.documents or size_so_far >= size.bytes
         if rows and (full or index == last):
+            contested = tuple(sorted({i for n, i in several if row <= n < row + rows}))
             yield ShardPlan(
                 number=number,
                 object_key=info.key,
@@ -227,7 +256,8 @@ def _cut(
                 first_row=row,
                 rows=rows,
                 losers=tuple(n for n in losers if row <= n < row + rows),
-                contested=settled.contested.get(info.key, ()),
+                contested=contested,
+                rivals=tuple(_rivals(contested, settled, unwalked)),
                 known=known.parts if known else (),
                 residue=known.residue if known else (),
             )

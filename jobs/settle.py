@@ -23,8 +23,10 @@ class Settled:
 
     losers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By object key: rows whose document is taken from an earlier place."""
-    contested: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By object key: ids of its rows that come several times, the winner's among them."""
+    contested: dict[str, tuple[tuple[int, str], ...]] = field(default_factory=dict)
+    """By object key: its rows whose id comes several times, the winner's among them, with it."""
+    winners: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """By contested id: the object key and row that it is taken from."""
     vanished: tuple[str, ...] = ()
     """Documents that were there before and are in no object now, sorted."""
 
@@ -49,7 +51,8 @@ def settle(
     """
     keys = list(keys)
     losers: dict[str, list[int]] = {}
-    contested: dict[str, list[str]] = {}
+    contested: dict[str, set[tuple[int, str]]] = {}
+    winners: dict[str, tuple[str, int]] = {}
     vanished: list[str] = []
     for bucket in range(buckets):
         first: dict[str, tuple[str, int]] = {}
@@ -58,14 +61,16 @@ def settle(
                 winner = first.setdefault(document_id, (key, row))
                 if winner != (key, row):
                     losers.setdefault(key, []).append(row)
-                    for place in (winner[0], key):
-                        contested.setdefault(place, []).append(document_id)
+                    winners[document_id] = winner
+                    for place, n in (winner, (key, row)):
+                        contested.setdefault(place, set()).add((n, document_id))
         earlier = ((0, document_id) for document_id in earlier_ids())
         gone = {i for _, i in _in_bucket(earlier, bucket, buckets) if i not in first}
         vanished.extend(gone)
     return Settled(
         losers={key: tuple(sorted(rows)) for key, rows in losers.items()},
-        contested={key: tuple(sorted(set(ids))) for key, ids in contested.items()},
+        contested={key: tuple(sorted(rows)) for key, rows in contested.items()},
+        winners=winners,
         vanished=tuple(sorted(vanished)),
     )
 

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 from chunking.model import Document
 from jobs.docket import Arrival, Docket
+from jobs.rivals import contest_rivals, hash_anywhere
 from jobs.rooms import Rooms, ShardTask
 from storage.documents import document_hash, read_documents
 from storage.errors import BadDocumentError
@@ -39,6 +39,7 @@ def read_windows(task: ShardTask, rooms: Rooms, docket: Docket) -> Iterator[Wind
             for arrival, document in window
             if _is_due(arrival, document, task.shard, unsure, docket)
         ]
+    contest_rivals(task, rooms, docket)
 
 
 def _is_due(
@@ -50,7 +51,7 @@ def _is_due(
 ) -> bool:
     lost = arrival.row in shard.losers
     if arrival.document_id in shard.contested:
-        docket.contest(arrival, _hash_anywhere(document, shard.object_key), won=not lost)
+        docket.contest(arrival, hash_anywhere(document, shard.object_key), won=not lost)
     known = arrival.known
     if lost:
         docket.duplicate(arrival)
@@ -116,13 +117,6 @@ def _arrival(row: int, document: Document, known: dict[str, DocumentRecord]) -> 
         document_hash=document_hash(document),
         known=known.get(document.document_id),
     )
-
-
-def _hash_anywhere(document: Document, key: str) -> str:
-    """The document's hash without what it only has from the object that it stands in."""
-    if document.source != key:
-        return document_hash(document)
-    return document_hash(replace(document, source="", file_title=""))
 
 
 def _weight(document: Document) -> int:

@@ -167,6 +167,17 @@ class Catalogue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """The row that a document is taken from, in an object that this run does not walk."""
+
+    document_id: str
+    object_key: str
+    etag: str
+    size: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardPlan:
     """The unit of work, retry and record: consecutive row groups of one object."""
 
@@ -182,6 +193,8 @@ class ShardPlan:
     """Rows whose document is taken from elsewhere (see jobs/settle.py)."""
     contested: tuple[str, ...] = ()
     """Ids that come in several rows: the hash of each is reported, so that they can be compared."""
+    rivals: tuple[Rival, ...] = ()
+    """Of those ids: where they are taken from, if no shard of this run reads it."""
     known: tuple[Part, ...] = ()
     """Earlier records of this object: a document with an equal hash is unchanged."""
     residue: tuple[str, ...] = ()

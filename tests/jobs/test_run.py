@@ -248,6 +248,26 @@ def test_a_row_that_repeats_one_of_an_unchanged_object_is_no_conflict(world):
     assert report["outcome"] == world.run()["outcome"] == "succeeded"
 
 
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("scope", [{"prefix": "b/"}, {"only": frozenset(["b/0.parquet"])}])
+def test_a_row_that_repeats_one_outside_the_scope_is_told_apart_from_a_conflict(
+    world, known, scope
+):
+    world.put("a/0.parquet", {"same": "同样的文字。", "other": "One thing.", "一": "一次。"})
+    if known:
+        world.run()
+    world.put("b/0.parquet", {"same": "同样的文字。", "other": "Another thing.", "b": "Own."})
+
+    report = world.run(**scope)
+
+    assert report["duplicates"] == {"dropped": 2, "equal": 1}
+    (letter,) = report["dead_letters"]
+    assert (letter["document_id"], letter["stage"]) == ("other", "duplicate")
+    assert "row 1 of a/0.parquet" in letter["reason"]
+    assert report["documents"]["stored"] == 1
+    assert set(world.documents()) == ({"same", "other", "一", "b"} if known else {"b"})
+
+
 def test_when_the_first_of_two_goes_the_second_takes_its_place(world):
     world.put("a.parquet", {**CORPUS, "twice": "The first text."})
     world.put("b.parquet", {"twice": "Another text."})

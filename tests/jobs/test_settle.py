@@ -28,9 +28,14 @@ def test_the_first_row_in_order_of_key_and_row_is_taken(buckets):
 
     assert found.losers == {"a.parquet": (2,), "b.parquet": (1,), "c.parquet": (0,)}
     assert found.contested == {
-        "a.parquet": ("一", "二"),
-        "b.parquet": ("三", "二"),
-        "c.parquet": ("三",),
+        "a.parquet": ((0, "一"), (1, "二"), (2, "一")),
+        "b.parquet": ((0, "三"), (1, "二")),
+        "c.parquet": ((0, "三"),),
+    }
+    assert found.winners == {
+        "一": ("a.parquet", 0),
+        "二": ("a.parquet", 1),
+        "三": ("b.parquet", 0),
     }
 
 
