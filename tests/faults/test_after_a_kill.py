@@ -40,6 +40,20 @@ def test_a_paid_text_is_found_again_by_a_run_that_looks_at_everything(world):
     assert not twice(world)
 
 
+def test_other_settings_after_a_kill_reuse_what_it_paid_for(world):
+    """Another chunker makes another collection, and most of the same texts."""
+    world.put("5.parquet", CORPUS)
+    kill_at(world, "intended")
+    assert world.rows() == []
+    world.settings = {"chunking": {"max_tokens": 300}}
+
+    report = world.run()
+
+    assert report["outcome"] == "succeeded"
+    assert report["embedding"]["reused"] > 0
+    assert not twice(world)
+
+
 def test_rows_of_a_killed_run_are_not_forgotten_while_other_settings_are_tried(world):
     """The corpus, and the settings, go back to what they were: so do the rows."""
     world.put("5.parquet", {**CORPUS, "d.md": "The first version."})
