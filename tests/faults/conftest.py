@@ -1,3 +1,3 @@
 """The world of tests/jobs, broken for real."""
 
-from tests.jobs.conftest import world  # noqa: F401 - a fixture
+from tests.jobs.conftest import forked, world  # noqa: F401 - fixtures

@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 
-from tests.jobs.test_kill import kill_at
 from tests.jobs.world import manual
 
 pytestmark = pytest.mark.server
@@ -18,9 +17,9 @@ def twice(world):
 
 
 @pytest.mark.parametrize("key", ["0.parquet", "9.parquet"])
-def test_a_paid_text_is_found_again_where_its_document_went(world, key):
+def test_a_paid_text_is_found_again_where_its_document_went(world, forked, key):
     world.put("5.parquet", CORPUS)
-    kill_at(world, "intended")
+    forked.kill(world, "intended")
     world.source.delete("5.parquet")
     world.put(key, CORPUS)
 
@@ -30,9 +29,9 @@ def test_a_paid_text_is_found_again_where_its_document_went(world, key):
     assert not twice(world)
 
 
-def test_a_paid_text_is_found_again_by_a_run_that_looks_at_everything(world):
+def test_a_paid_text_is_found_again_by_a_run_that_looks_at_everything(world, forked):
     world.put("5.parquet", CORPUS)
-    kill_at(world, "intended")
+    forked.kill(world, "intended")
 
     report = world.run(full=True)
 
@@ -40,10 +39,10 @@ def test_a_paid_text_is_found_again_by_a_run_that_looks_at_everything(world):
     assert not twice(world)
 
 
-def test_other_settings_after_a_kill_reuse_what_it_paid_for(world):
+def test_other_settings_after_a_kill_reuse_what_it_paid_for(world, forked):
     """Another chunker makes another collection, and most of the same texts."""
     world.put("5.parquet", CORPUS)
-    kill_at(world, "intended")
+    forked.kill(world, "intended")
     assert world.rows() == []
     world.settings = {"chunking": {"max_tokens": 300}}
 
@@ -54,13 +53,13 @@ def test_other_settings_after_a_kill_reuse_what_it_paid_for(world):
     assert not twice(world)
 
 
-def test_rows_of_a_killed_run_are_not_forgotten_while_other_settings_are_tried(world):
+def test_rows_of_a_killed_run_are_not_forgotten_while_other_settings_are_tried(world, forked):
     """The corpus, and the settings, go back to what they were: so do the rows."""
     world.put("5.parquet", {**CORPUS, "d.md": "The first version."})
     world.run()
     rows = world.rows()
     world.put("5.parquet", {**CORPUS, "d.md": "The second version."})
-    kill_at(world, "deleted")  # one row less and one more: a count tells nothing
+    forked.kill(world, "deleted")  # one row less and one more: a count tells nothing
     world.settings = {"chunking": {"max_tokens": 300}, "run": {"promote": False}}
     world.run()
     world.settings = {}
@@ -72,7 +71,7 @@ def test_rows_of_a_killed_run_are_not_forgotten_while_other_settings_are_tried(w
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_a_part_that_was_not_walked_is_still_part_of_the_corpus(world, killed):
+def test_a_part_that_was_not_walked_is_still_part_of_the_corpus(world, forked, killed):
     """A document moves to where no run has looked yet, and then only a part is run."""
     world.put("a.parquet", {**CORPUS, "moves.md": "Here and there."})
     world.put("b.parquet", NEW)
@@ -80,7 +79,7 @@ def test_a_part_that_was_not_walked_is_still_part_of_the_corpus(world, killed):
     world.put("a.parquet", CORPUS)
     world.put("b.parquet", {**NEW, "moves.md": "Here and there."})
     if killed:
-        kill_at(world, "claimed")
+        forked.kill(world, "claimed")
 
     world.run(prefix="a", allow_delete=True)
 
@@ -88,11 +87,11 @@ def test_a_part_that_was_not_walked_is_still_part_of_the_corpus(world, killed):
 
 
 @pytest.mark.parametrize("run_id", ["", "nightly"])
-def test_half_written_files_of_a_killed_run_are_as_none(world, run_id):
+def test_half_written_files_of_a_killed_run_are_as_none(world, forked, run_id):
     """CASES C119, on a store whose writes can be cut off; with and without the old run id."""
     for n, (name, text) in enumerate(CORPUS.items()):
         world.put(f"{n}.parquet", {name: text})
-    kill_at(world, "committed:2", "--run-id", "nightly")
+    forked.kill(world, "committed:2", run_id="nightly")
     (folder,) = world.folder.glob("state/*/runs/nightly")
     results = sorted(folder.glob("*/*/result.json"))
     assert len(results) == 2

@@ -18,7 +18,6 @@ import pytest
 from jobs.progress import Silence
 from jobs.verify import verify
 from storage.vectors import connect
-from tests.faults.forked import forks
 from tests.jobs.world import World, manual
 
 pytestmark = [pytest.mark.server, pytest.mark.faults]
@@ -33,12 +32,6 @@ SETTINGS = {
     "run": {"embed_texts": IN_FLIGHT, "window_bytes": 1500},
     "limits": {"max_delete_ratio": 1.0},
 }
-
-
-@pytest.fixture(scope="module")
-def forked():
-    with forks() as forked:
-        yield forked
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + LIVES))

@@ -4,6 +4,7 @@ import uuid
 
 import pytest
 
+from tests.jobs.forked import forks
 from tests.jobs.world import World
 
 
@@ -15,3 +16,10 @@ def world(tmp_path, milvus_lite_uri, openai_server):
         alias=f"t{uuid.uuid4().hex[:12]}",
         server=openai_server,
     )
+
+
+@pytest.fixture(scope="session")
+def forked():
+    """Runs that are going to be killed, in a second each."""
+    with forks() as forked:
+        yield forked

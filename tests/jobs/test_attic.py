@@ -8,7 +8,6 @@ from jobs.attic import Attic, clear
 from jobs.stopping import StopSign
 from storage.local_objects import LocalObjectStore
 from storage.parts import stage_vectors
-from tests.jobs.test_kill import kill_at
 
 BEFORE = {
     "a/0.parquet": {"a": "# 手册\n\n## One\n\nStays.\n\n## 二\n\n这一段要搬走。"},
@@ -62,8 +61,8 @@ class TestATextThatMoves:
         assert world.documents() == {"a": 1, "b": 2}
 
     @pytest.mark.parametrize("edge", ["deleted", "committed"])
-    def test_is_found_again_after_a_kill(self, moved, edge):
-        kill_at(moved, edge)
+    def test_is_found_again_after_a_kill(self, moved, forked, edge):
+        forked.kill(moved, edge)
 
         moved.run()
 

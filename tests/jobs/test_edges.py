@@ -3,7 +3,6 @@
 Compared with a run that nobody disturbed: rows (ids, contents, payloads), and the texts paid for.
 """
 
-import signal
 from collections import Counter
 
 import pytest
@@ -52,7 +51,7 @@ def calm(milvus_lite_uri, _openai_server, tmp_path_factory):
 
 
 @pytest.mark.parametrize("edge", [*RUN_EDGES, *SHARD_EDGES, "upserted:3", "staged:2", "*:40"])
-def test_a_run_that_dies_at_an_edge_is_made_good_by_the_next(world, calm, edge):
+def test_a_run_that_dies_at_an_edge_is_made_good_by_the_next(world, forked, calm, edge):
     world.settings = SMALL
     (rows_before, _), (rows_after, paid) = calm
     fill(world, BEFORE)
@@ -60,10 +59,8 @@ def test_a_run_that_dies_at_an_edge_is_made_good_by_the_next(world, calm, edge):
     assert world.rows() == rows_before
     world.server.forget()
     fill(world, AFTER)
-    once = world.folder / "killed"
 
-    killed = world.command("run", KITELIFT_KILL_AT=edge, KITELIFT_KILL_ONCE=str(once))
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    forked.kill(world, edge)
     again = world.run()
 
     assert again["outcome"] == "succeeded"

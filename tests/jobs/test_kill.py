@@ -67,9 +67,9 @@ def test_a_killed_run_is_taken_up_and_pays_for_no_text_twice(world, undisturbed)
     run.wait()
     world.server.script()
 
-    again = world.command("run", "--json")
+    again = world.run()
 
-    assert again.returncode == 0, again.stderr
+    assert again["outcome"] == "succeeded"
     assert world.rows() == undisturbed
     assert max(Counter(world.server.paid_texts()).values()) == 1
     states = [record.state for record in world.ledger.runs()]
@@ -88,9 +88,9 @@ def test_a_killed_run_goes_on_under_its_own_id_with_its_own_plan(world, undistur
     world.server.script()
     plan = world.ledger.plan("nightly")
 
-    again = world.command("run", "--run-id", "nightly", "--json")
+    again = world.run(run_id="nightly")
 
-    assert again.returncode == 0, again.stderr
+    assert again["outcome"] == "succeeded"
     assert world.ledger.plan("nightly") == plan
     assert world.rows() == undisturbed
     assert max(Counter(world.server.paid_texts()).values()) == 1
@@ -99,25 +99,17 @@ def test_a_killed_run_goes_on_under_its_own_id_with_its_own_plan(world, undistur
     assert "has ended (succeeded)" in taken.stderr
 
 
-def test_rows_of_a_killed_run_do_not_outlive_the_version_that_it_wrote(world):
+def test_rows_of_a_killed_run_do_not_outlive_the_version_that_it_wrote(world, forked):
     """A crash between upsert and delete, then the source goes back to what it was."""
     world.settings = {"run": {"shard_documents": 1}}
     world.put("a.parquet", CORPUS | {"d": "The first version of d."})
     world.run()
     rows = world.rows()
     world.put("a.parquet", CORPUS | {"d": "The second version of d."})
-    kill_at(world, "upserted")
+    forked.kill(world, "upserted")
     assert sum(row.document_id == "d" for row in world.rows()) == 2
     world.put("a.parquet", CORPUS | {"d": "The first version of d."})
 
     world.run()
 
     assert world.rows() == rows
-
-
-def kill_at(world, point, *options):
-    """Run with a fault point: the process kills itself there."""
-    once = world.folder / "killed"
-    once.unlink(missing_ok=True)
-    killed = world.command("run", *options, KITELIFT_KILL_AT=point, KITELIFT_KILL_ONCE=str(once))
-    assert killed.returncode == -signal.SIGKILL, killed.stderr

@@ -1,6 +1,6 @@
 """Runs that are going to be killed: forks of one process that has imported all, and opened nothing.
 
-    python -m tests.faults.forked
+    python -m tests.jobs.forked
 
 reads orders from its input, a line of JSON each, and answers with the exit code of the run: -9 for
 one that was killed. A fresh interpreter would need two seconds of imports for each.
@@ -8,6 +8,7 @@ one that was killed. A fresh interpreter would need two seconds of imports for e
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,12 +28,20 @@ from tests.jobs.world import PROJECT, World, manual, markdown
 class Forks:
     process: "subprocess.Popen[str]"
 
-    def run(self, world: World, kill_at: str) -> tuple[int, str]:
+    def kill(self, world: World, edge: str, *, run_id: str = "") -> None:
+        """Run, and die at this edge."""
+        assert self.run(world, edge, run_id=run_id)[0] == -signal.SIGKILL
+
+    def run(self, world: World, kill_at: str, *, run_id: str = "") -> tuple[int, str]:
         """Run, to be killed at some edge; give the exit code, and the edge if it came to it."""
         once = world.folder / "killed"
         once.unlink(missing_ok=True)
         environment = {"KITELIFT_KILL_AT": kill_at, "KITELIFT_KILL_ONCE": str(once)}
-        order = {"config": str(world.config_file()), "environment": environment}
+        order = {
+            "config": str(world.config_file()),
+            "environment": environment,
+            "run_id": run_id,
+        }
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         print(json.dumps(order), file=self.process.stdin, flush=True)
@@ -43,7 +52,7 @@ class Forks:
 @contextmanager
 def forks() -> Iterator[Forks]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.forked"],
+        [sys.executable, "-m", "tests.jobs.forked"],
         cwd=PROJECT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -68,7 +77,8 @@ def _run(order: dict[str, Any]) -> None:
     """Never returns: what the parent would do at its end is not the child's to do."""
     try:
         os.environ.update(order["environment"])
-        report = run_job(load_config(Path(order["config"])), RunOptions(), Silence())
+        options = RunOptions(run_id=order["run_id"])
+        report = run_job(load_config(Path(order["config"])), options, Silence())
         os._exit(0 if report["outcome"] == "succeeded" else 1)
     finally:
         os._exit(99)
