@@ -2,6 +2,7 @@
 
 import os
 import socket
+import subprocess
 import sys
 import time
 import uuid
@@ -86,7 +87,7 @@ def running_milvus_235(folder: Path) -> Iterator[str]:
     etcd.write_text(_ETCD.format(client=ports["etcd"], peer=ports["peer"]))
     options = [f"--{name}-port={ports[name]}" for name in _PORTS]
     with (folder / "server.log").open("wb") as log:
-        wrapper = psutil.Popen(
+        wrapper = subprocess.Popen(
             [Path(sys.executable).with_name("milvus-server"), f"--data={folder}", *options],
             env={**os.environ, "ETCD_CONFIG_PATH": str(etcd)},
             stdout=log,
@@ -97,11 +98,11 @@ def running_milvus_235(folder: Path) -> Iterator[str]:
         _wait_until_it_answers(uri, wrapper)
         yield uri
     finally:
-        if wrapper.is_running():  # a test may have killed it
-            family = [*wrapper.children(recursive=True), wrapper]
-            for process in family:
+        if wrapper.poll() is None:  # a test may have killed it
+            children = psutil.Process(wrapper.pid).children(recursive=True)
+            for process in (*children, wrapper):
                 process.kill()
-            psutil.wait_procs(family, timeout=10)
+            psutil.wait_procs(children, timeout=10)
         wrapper.wait()
 
 
@@ -118,10 +119,12 @@ initial-cluster: default=http://127.0.0.1:{peer}
 """
 
 
-def _wait_until_it_answers(uri: str, process: psutil.Popen, seconds: float = 120.0) -> None:
+def _wait_until_it_answers(
+    uri: str, process: "subprocess.Popen[bytes]", seconds: float = 120.0
+) -> None:
     settings = MilvusSettings(uri=uri, connect_seconds=1, retry_seconds=0)
     deadline = time.monotonic() + seconds
-    while process.is_running():
+    while process.poll() is None:
         try:
             connect(settings).close()
         except StorageError:
