@@ -27,7 +27,7 @@ class TestOnMilvus:
         return world
 
     def test_what_a_run_left_is_clean(self, filled):
-        verified = filled.command("verify", "--json")
+        verified = filled.typed("verify", "--json")
 
         assert verified.returncode == 0, verified.stderr
         told = json.loads(verified.stdout)
@@ -59,7 +59,7 @@ class TestOnMilvus:
             )
         filled.server.forget()
 
-        seen = filled.command("verify", "--json")
+        seen = filled.typed("verify", "--json")
 
         assert seen.returncode == 1
         told = json.loads(seen.stdout)
@@ -67,12 +67,12 @@ class TestOnMilvus:
         assert counts == {"missing": 1, "stale": 1, "orphaned": 1, "foreign": 1}
         assert told["missing"]["first"][0]["document_id"] == "0.md"
 
-        repaired = filled.command("verify", "--repair", "--json")
+        repaired = filled.typed("verify", "--repair", "--json")
         assert repaired.returncode == 0, repaired.stderr
         assert json.loads(repaired.stdout)["clean"]
         assert filled.rows() == rows
         assert len(filled.server.paid_texts()) == 1
-        assert filled.command("verify").returncode == 0
+        assert filled.typed("verify").returncode == 0
 
     def test_a_row_with_another_payload_is_altered(self, filled):
         rows = filled.rows()
@@ -85,7 +85,7 @@ class TestOnMilvus:
             store.upsert([altered], vector[None, :], run_id="r", object_key="a.parquet")
         filled.server.forget()
 
-        told = json.loads(filled.command("verify", "--repair", "--json").stdout)
+        told = json.loads(filled.typed("verify", "--repair", "--json").stdout)
 
         assert told["altered"]["count"] == 1
         assert told["clean"]

@@ -60,17 +60,17 @@ def test_promote_and_rollback_move_the_alias_and_say_so(filled):
     green = filled.run()["collection"]
     assert target(filled) == blue
 
-    promoted = filled.command("promote", "--json")
+    promoted = filled.typed("promote", "--json")
     assert json.loads(promoted.stdout) == {
         "alias": filled.alias,
         "collection": green,
         "before": blue,
     }
     assert target(filled) == green
-    again = filled.command("promote")
+    again = filled.typed("promote")
     assert again.returncode == 3
     assert "nothing to promote" in again.stderr
-    back = filled.command("rollback", "--json")
+    back = filled.typed("rollback", "--json")
     assert json.loads(back.stdout)["collection"] == blue
     assert target(filled) == blue
 
@@ -97,9 +97,9 @@ def test_gc_keeps_what_the_alias_and_rollback_stand_on(filled):
         collections.append(filled.run()["collection"])
     rows = filled.rows()
 
-    planned = json.loads(filled.command("gc", "--keep-runs", "1", "--dry-run", "--json").stdout)
+    planned = json.loads(filled.typed("gc", "--keep-runs", "1", "--dry-run", "--json").stdout)
     assert set(planned["collections"]) == {blue, collections[0]}
-    filled.command("gc", "--keep-runs", "1")
+    filled.typed("gc", "--keep-runs", "1")
 
     with database(filled) as opened:
         left = [n for n in opened.collections() if n.startswith(filled.alias)]
@@ -111,8 +111,8 @@ def test_gc_keeps_what_the_alias_and_rollback_stand_on(filled):
     again = filled.run()
     assert again["documents"]["unchanged"] == 8
     assert filled.server.paid_texts() == []
-    assert filled.command("verify").returncode == 0
-    assert filled.command("rollback").returncode == 0
+    assert filled.typed("verify").returncode == 0
+    assert filled.typed("rollback").returncode == 0
     assert target(filled) == collections[1]
 
 

@@ -119,17 +119,17 @@ def test_dead_letters_are_listed_shown_and_replayed(world):
     world.server.script(Fault(contains="poison", status=400, message="content policy"))
     world.run()
 
-    listed = json.loads(world.command("dead-letters", "list", "--json").stdout)
+    listed = json.loads(world.typed("dead-letters", "list", "--json").stdout)
     assert sorted(letter["document_id"] for letter in listed) == ["bad.md", "worse.md"]
     assert all("content policy" in letter["reason"] for letter in listed)
-    shown = world.command("dead-letters", "show", "bad.md")
+    shown = world.typed("dead-letters", "show", "bad.md")
     assert "a.parquet" in shown.stdout
-    unknown = world.command("dead-letters", "show", "fine.md")
+    unknown = world.typed("dead-letters", "show", "fine.md")
     assert unknown.returncode == 2
     world.server.forget()
-    replayed = world.command("dead-letters", "replay", "worse.md", "--json")
+    replayed = world.typed("dead-letters", "replay", "worse.md", "--json")
     assert replayed.returncode == 0, replayed.stderr
     assert world.server.paid_texts() == ["More poison."] or len(world.server.paid_texts()) == 1
-    left = json.loads(world.command("dead-letters", "list", "--json").stdout)
+    left = json.loads(world.typed("dead-letters", "list", "--json").stdout)
     assert [letter["document_id"] for letter in left] == ["bad.md"]
-    assert "No dead letter" not in world.command("dead-letters", "list").stdout
+    assert "No dead letter" not in world.typed("dead-letters", "list").stdout

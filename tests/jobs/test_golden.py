@@ -56,7 +56,7 @@ class TestASwitch:
         filled.put("a.parquet", dict(list(CORPUS.items())[2:]))
         filled.settings = {**golden(filled, min_overlap=0.9), **OTHER}
 
-        run = filled.command("run", "--json")
+        run = filled.typed("run", "--json")
 
         report = json.loads(run.stdout)
         built = report["collection"]
@@ -70,7 +70,7 @@ class TestASwitch:
         page = report_page(report, None)
         assert "Golden queries: the alias stays" in page
         assert report["reason"].replace("&", "&amp;") in page
-        assert filled.command("promote", built).returncode == 0
+        assert filled.typed("promote", built).returncode == 0
         assert target(filled) == built
 
     def test_of_another_model_asks_the_old_one_as_well(self, filled):

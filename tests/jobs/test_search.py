@@ -46,7 +46,7 @@ def filled(world):
 
 
 def hits(world, query, *words):
-    asked = world.command("search", query, "--json", *words)
+    asked = world.typed("search", query, "--json", *words)
     assert asked.returncode == 0, asked.stderr
     return json.loads(asked.stdout)
 
@@ -96,7 +96,7 @@ def test_a_raw_expression_and_conditions_must_both_hold(filled):
 
 
 def test_a_person_sees_place_scores_and_the_passage_around_the_words(filled):
-    told = filled.command("search", "升级失败", "--mode", "hybrid", "--top-k", "1").stdout
+    told = filled.typed("search", "升级失败", "--mode", "hybrid", "--top-k", "1").stdout
 
     assert "manual.pdf · page 1 · QY-300 · 升级与回滚" in told
     assert "dense 0." in told
@@ -116,7 +116,7 @@ def test_a_person_sees_place_scores_and_the_passage_around_the_words(filled):
     ],
 )
 def test_a_condition_that_cannot_be_read_is_a_fault_of_the_caller(filled, words, told):
-    asked = filled.command("search", "gateway", *words)
+    asked = filled.typed("search", "gateway", *words)
 
     assert asked.returncode == 2
     assert told in asked.stderr
@@ -126,7 +126,7 @@ def test_a_condition_that_cannot_be_read_is_a_fault_of_the_caller(filled, words,
 def test_a_query_for_another_model_is_refused_since_its_scores_would_be_noise(filled):
     filled.settings["embedding"] = {"model": "hash-512"}
 
-    asked = filled.command("search", "gateway")
+    asked = filled.typed("search", "gateway")
 
     assert asked.returncode == 3
     assert "hash-512" in asked.stderr
@@ -140,7 +140,7 @@ def test_an_old_server_searches_by_meaning_and_says_why_not_by_words(world, milv
     world.run()
 
     (hit,) = hits(world, "how to restart", "--top-k", "1", "--where", "metadata.year=2024")
-    refused = world.command("search", "restart", "--mode", "hybrid")
+    refused = world.typed("search", "restart", "--mode", "hybrid")
 
     assert hit["page"] == 2
     assert hit["scores"] == {"dense": hit["score"], "sparse": None, "rrf": None}
@@ -206,13 +206,13 @@ def test_a_reranker_reorders_the_parents_before_the_best_are_taken(family):
 
 
 def test_a_person_sees_the_context_and_a_collection_without_parents_says_what_to_do(family):
-    told = family.command("search", QUERY, "--mode", "parent").stdout
+    told = family.typed("search", QUERY, "--mode", "parent").stdout
     assert "share" in told
     assert "boots the old partition" in told
     family.settings["chunking"] = {"max_tokens": 96}
     family.run()
 
-    refused = family.command("search", QUERY, "--mode", "parent")
+    refused = family.typed("search", QUERY, "--mode", "parent")
 
     assert refused.returncode == 2
     assert "parent_child" in refused.stderr

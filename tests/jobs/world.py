@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from click.testing import CliRunner
 
 from chunking.model import Document
+from jobs.cli import main
 from jobs.config import Config, load_config
 from jobs.plan import Scope
 from jobs.progress import Silence
@@ -90,6 +92,12 @@ class World:
             timeout=240,
             check=False,
         )
+
+    def typed(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """The same in this process, without the seconds of a new interpreter."""
+        line = self.command_line(*words)
+        told = CliRunner().invoke(main, line[3:], prog_name="kitelift")
+        return subprocess.CompletedProcess(line, told.exit_code, told.stdout, told.stderr)
 
     def command_line(self, *words: str) -> list[str]:
         """What stands behind `--` is the command that is submitted."""
