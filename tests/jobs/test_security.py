@@ -74,7 +74,11 @@ def everything_below(folder: Path) -> bytes:
 
 
 class ProcessList:
-    """What `ps` shows while the context lasts."""
+    """What `ps` shows to anyone on this machine while the context lasts.
+
+    Of every process, since a daemon of Ray is nobody's child for long. No other has these secrets:
+    the servers of the tests get theirs by their environment.
+    """
 
     def __init__(self) -> None:
         self.seen: set[bytes] = set()

@@ -74,15 +74,18 @@ def s3_bucket(s3_endpoint: str) -> str:
 
 @pytest.fixture(scope="session")
 def rclone_endpoint(s3_endpoint: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Another S3 server, with the same keys as the first; it ignores conditions of writes."""
-    keys = f"{os.environ['AWS_ACCESS_KEY_ID']},{os.environ['AWS_SECRET_ACCESS_KEY']}"
+    """Another S3 server, with the same keys as the first; it ignores conditions of writes.
+
+    The keys go by its environment, as CSV in CSV: `ps` shows command lines to everyone.
+    """
+    keys = f'"{os.environ["AWS_ACCESS_KEY_ID"]},{os.environ["AWS_SECRET_ACCESS_KEY"]}"'
     port = free_port()
     command = [
         str(Path(sys.executable).with_name("rclone")),
         *("serve", "s3", str(tmp_path_factory.mktemp("rclone"))),
-        *("--addr", f"127.0.0.1:{port}", "--auth-key", keys, "--vfs-cache-mode", "off"),
+        *("--addr", f"127.0.0.1:{port}", "--vfs-cache-mode", "off"),
     ]
-    with running(command, port):
+    with running(command, port, RCLONE_AUTH_KEY=keys):
         yield f"http://127.0.0.1:{port}"
 
 
