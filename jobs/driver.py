@@ -131,11 +131,13 @@ class RayExecutor:
         self._meters.count(metrics.SHARDS, outcome=_told(outcome))
         return task, outcome
 
+    def count(self, work: Tally) -> None:
+        self._note(work)
+        self._meters.add(work)
+
     def _hear(self) -> None:
         try:
-            work: Tally = ray.get(self._desk.drain.remote())
-            self._note(work)
-            self._meters.add(work)
+            self.count(ray.get(self._desk.drain.remote()))
             # A gauge is exported for as long as it is set again and again.
             self._meters.set(metrics.SLOTS, self._slots)
             self._meters.set(metrics.IN_FLIGHT, len(self._running))

@@ -8,6 +8,7 @@ from typing import Protocol, Self
 from jobs.docket import Note
 from jobs.rooms import ShardTask
 from jobs.worker import Order, Outcome, walk
+from storage.records import Tally
 from storage.throttles import Throttle
 
 
@@ -34,6 +35,9 @@ class Executor(Protocol):
 
     def next_done(self, seconds: float) -> tuple[ShardTask, Outcome | Lost] | None:
         """Some task that has ended, in no order; None when none did within so many seconds."""
+
+    def count(self, work: Tally) -> None:
+        """Tell of work of the run that is no task, as of that of tasks."""
 
     def __enter__(self) -> Self: ...
 
@@ -65,6 +69,9 @@ class InlineExecutor:
             return None
         task = self._waiting.popleft()
         return task, walk(self._order, task, self._note, self._throttle)
+
+    def count(self, work: Tally) -> None:
+        self._note(work)
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,7 @@
 """What a run counts while it goes on, by name: for Prometheus, and for the dashboards in infra/.
 
 Ray exports each with `ray_` before its name. The driver counts what its workers noted, window by
-window, so a worker that dies takes no count with it. What a run deletes of vanished documents at
-its end stands in its report only.
+window, so a worker that dies takes no count with it.
 """
 
 from collections.abc import Iterator
@@ -41,7 +40,7 @@ def _counter(name: str, told: str, *tags: str) -> Metric:
 DOCUMENTS = _counter("documents", "Documents by how they ended", "fate")
 CHUNKS = _counter("chunks", "Chunks of the documents that were looked at")
 UPSERTS = _counter("upserts", "Rows written")
-DELETES = _counter("deletes", "Rows deleted because their document changed")
+DELETES = _counter("deletes", "Rows deleted: their document changed or vanished")
 TEXTS = _counter("texts", "Texts embedded")
 TOKENS = _counter("tokens", "Tokens embedded")
 REUSED = _counter("reused", "Chunks written whose vector was there already")

@@ -11,16 +11,16 @@ from storage.throttles import Pace, SharedPace
 
 
 def open_executor(
-    config: Config, footing: Footing, run_id: str, note: Callable[[Tally], None]
+    config: Config, footing: Footing, run_id: str, note: Callable[[Tally], None], *, is_due: bool
 ) -> Executor:
-    """What walks the shards, as `[run].executor` says."""
+    """What walks the shards, as `[run].executor` says; if nothing is due, Ray is not started."""
     embedding = config.embedding
     pace = Pace(
         requests_per_minute=embedding.requests_per_minute,
         tokens_per_minute=embedding.tokens_per_minute,
         max_pause=embedding.max_wait_seconds,
     )
-    if config.run.executor == "inline":
+    if config.run.executor == "inline" or not is_due:
         return InlineExecutor(footing.order, note, SharedPace(pace))
     from jobs.driver import RayExecutor  # noqa: PLC0415 - Ray takes a second to import
 

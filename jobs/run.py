@@ -13,6 +13,7 @@ from jobs.audit import audit
 from jobs.catalogue import after_run, in_order
 from jobs.config import Config
 from jobs.edges import reach
+from jobs.executor import Executor
 from jobs.footing import Footing, stand
 from jobs.golden import Comparison, Query, compare, read_queries
 from jobs.guard import GuardError, cap_reached, refuse_mass_deletion
@@ -32,7 +33,7 @@ from storage.lease import Fence, acquire, this_process
 from storage.ledger import Ledger
 from storage.objects import open_location, probe_conditional_writes
 from storage.parts import write_ids
-from storage.records import ENDED, Catalogue, Fates, RunPlan, ShardResult, Tally
+from storage.records import ENDED, Catalogue, RunPlan, ShardResult, Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +117,14 @@ class _Run:
         journal.change(state="running", shards_total=len(plan.shards))
         footing.database.create(footing.collection, footing.spec)
         reach("created")
-        results = list(self._shards(plan, sign))
-        journal.change(state="sweeping")
-        swept = self._sweep(plan, results)
+        done = list(footing.ledger.results(plan.run_id))
+        is_due = len(done) < len(plan.shards) or bool(plan.vanished_key)
+        with open_executor(
+            self._config, footing, plan.run_id, journal.note, is_due=is_due
+        ) as executor:
+            results = list(self._shards(plan, done, executor, sign))
+            journal.change(state="sweeping")
+            swept = self._sweep(plan, results, executor)
         reach("swept")
         catalogue = self._catalogue(plan, results)
         journal.change(state="verifying")
@@ -175,25 +181,22 @@ class _Run:
         write_ids(ledger.objects, key, document_ids)
         return key
 
-    def _shards(self, plan: RunPlan, sign: StopSign) -> Iterator[ShardResult]:
+    def _shards(
+        self, plan: RunPlan, done: list[ShardResult], executor: Executor, sign: StopSign
+    ) -> Iterator[ShardResult]:
         """Results of all shards: those of an earlier attempt at this run, then the others."""
-        footing = self._footing
-        done = {result.number: result for result in footing.ledger.results(plan.run_id)}
-        for result in done.values():
+        for result in done:
             self._journal.shard(result)
             yield result
-        if len(done) == len(plan.shards):
-            return
-        with open_executor(self._config, footing, plan.run_id, self._journal.note) as executor:
-            for result in work_off(
-                self._tasks(plan, done, sign),
-                executor,
-                footing.ledger.objects,
-                max_attempts=self._config.run.max_attempts,
-                pulse=self._journal.pulse,
-            ):
-                self._journal.shard(result)
-                yield result
+        for result in work_off(
+            self._tasks(plan, {result.number for result in done}, sign),
+            executor,
+            self._footing.ledger.objects,
+            max_attempts=self._config.run.max_attempts,
+            pulse=self._journal.pulse,
+        ):
+            self._journal.shard(result)
+            yield result
 
     def _tasks(self, plan: RunPlan, done: Collection[int], sign: StopSign) -> Iterator[ShardTask]:
         """What is left to walk, for as long as nothing speaks against beginning another shard."""
@@ -221,25 +224,24 @@ class _Run:
                 embed_texts=run.embed_texts,
             )
 
-    def _sweep(self, plan: RunPlan, results: list[ShardResult]) -> Tally:
+    def _sweep(self, plan: RunPlan, results: list[ShardResult], executor: Executor) -> Tally:
+        swept = Tally()
         if not plan.vanished_key:
-            return Tally()
+            return swept
         footing = self._footing
         attic = f"{footing.ledger.attic(plan.fingerprint)}/{plan.run_id}"
-        begun = time.monotonic()
-        rows = sweep(
+        works = sweep(
             footing.ledger.objects,
             plan.vanished_key,
             attic if self._has_left_out(plan, results) else "",
             footing.database.open(footing.collection),
             self._fence,
-            self._journal.pulse,
         )
-        return Tally(
-            fates=Fates(deleted=plan.vanished),
-            deleted=rows,
-            seconds={"sweep": time.monotonic() - begun},
-        )
+        for work in works:
+            self._journal.pulse()
+            executor.count(work)
+            swept += work
+        return swept
 
     def _catalogue(self, plan: RunPlan, results: list[ShardResult]) -> Catalogue:
         """What the collection holds when all that this run did is told."""

@@ -4,8 +4,8 @@ The first SIGINT or SIGTERM lets what is in flight end, the second stops at once
 """
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
@@ -17,23 +17,27 @@ class StopSign:
     """Looked at before each new shard."""
 
     reason: str = ""
+    is_urgent: bool = False
+    """Nothing that is in flight is waited for."""
 
 
 @contextmanager
-def stop_sign() -> Iterator[StopSign]:
-    """Catch signals while the context lasts; for the main thread only."""
-    sign = StopSign()
+def stop_sign(sign: StopSign, tell: Callable[[str], None]) -> Iterator[None]:
+    """Raise it for signals while the context lasts, and tell; for the main thread only."""
 
     def raised(number: int, frame: FrameType | None) -> None:
         del frame
         if sign.reason:
+            sign.is_urgent = True
             raise KeyboardInterrupt
         name = signal.Signals(number).name
         sign.reason = f"stopped by {name}; what was committed stays, run again to go on"
+        with suppress(RuntimeError):  # it came while something else was being written
+            tell(f"{name}: what is in flight ends, then the run; once more ends it at once")
 
     before = {number: signal.signal(number, raised) for number in SIGNALS}
     try:
-        yield sign
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -8,7 +8,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,10 @@ from jobs.config import DEFAULT_PATH, ConfigError
 from jobs.submission import Submission
 from storage.errors import StoreUnavailableError
 
-POLL_SECONDS = 1.0
+POLL_SECONDS = 0.5
+RELEASE_SECONDS = 3.0
+"""Ray watches a job by its name, once a second: a new job that gets the name of one that ended
+just now would be taken for it, and marked as failed."""
 STOPPED = 3
 """Exit code of a job that was stopped or lost: like that of a run that a fault ended."""
 
@@ -39,7 +42,8 @@ class Cluster:
             StoreUnavailableError: Nobody answers there; like in every method.
         """
         self._address = address
-        logging.getLogger("ray").setLevel(logging.WARNING)  # it narrates uploads
+        for handler in logging.getLogger("ray").handlers:
+            handler.setLevel(logging.WARNING)  # it narrates uploads and closed connections
         with self._our_errors():
             self._client = JobSubmissionClient(address)
 
@@ -59,6 +63,7 @@ class Cluster:
         """
         known = self._find(submission.submission_id)
         if known and retry and known.status.is_terminal() and known.status != JobStatus.SUCCEEDED:
+            time.sleep(RELEASE_SECONDS)
             with self._our_errors():
                 self._client.delete_job(submission.submission_id)
             known = None
@@ -88,13 +93,7 @@ class Cluster:
         Returns:
             Its exit code.
         """
-        try:
-            asyncio.run(self._tail(submission_id, write))
-        except (RuntimeError, aiohttp.ClientError) as error:
-            tell(f"the log of {submission_id} broke off ({error}); waiting for its end")
-        while not (job := self.status(submission_id)).status.is_terminal():
-            time.sleep(POLL_SECONDS)
-        return exit_code(job)
+        return exit_code(asyncio.run(self._follow(submission_id, write, tell)))
 
     def status(self, submission_id: str) -> JobDetails:
         job = self._find(submission_id)
@@ -116,9 +115,31 @@ class Cluster:
         with self._our_errors():
             return str(self._client.get_job_logs(submission_id))
 
-    async def _tail(self, submission_id: str, write: Callable[[str], None]) -> None:
-        async for lines in self._client.tail_job_logs(submission_id):
-            write(lines)
+    async def _follow(
+        self, submission_id: str, write: Callable[[str], None], tell: Tell
+    ) -> JobDetails:
+        """The tail ends seconds after the job, or breaks off: what it lacks is written last."""
+        written = 0
+
+        async def tail() -> None:
+            nonlocal written
+            async for lines in self._client.tail_job_logs(submission_id):
+                write(lines)
+                written += len(lines)
+
+        tailing = asyncio.create_task(tail())
+        job = self.status(submission_id)
+        while not job.status.is_terminal():
+            await asyncio.sleep(POLL_SECONDS)
+            job = await asyncio.to_thread(self.status, submission_id)
+        tailing.cancel()
+        with suppress(asyncio.CancelledError, RuntimeError, aiohttp.ClientError):
+            await tailing
+        try:
+            write(self.logs(submission_id)[written:])
+        except StoreUnavailableError as error:
+            tell(f"the end of the log of {submission_id} cannot be had: {error}")
+        return job
 
     def _find(self, submission_id: str) -> JobDetails | None:
         try:

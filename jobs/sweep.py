@@ -1,43 +1,41 @@
 """Delete the documents that vanished from the source, by the ids of their rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from jobs.attic import leave_vectors
 from storage.lease import Fence
 from storage.parts import read_ids_of
 from storage.protocols import Check, ObjectStore, VectorStore
+from storage.records import Fates, Tally
 
 DOCUMENTS_A_SWEEP = 200
 IDS_A_DELETE = 500
 
 
 def sweep(
-    state: ObjectStore,
-    vanished_key: str,
-    attic: str,
-    store: VectorStore,
-    fence: Fence,
-    pulse: Callable[[], None] = lambda: None,
-) -> int:
-    """Delete all rows of the documents listed under `vanished_key`; return how many rows.
+    state: ObjectStore, vanished_key: str, attic: str, store: VectorStore, fence: Fence
+) -> Iterator[Tally]:
+    """Delete all rows of the documents listed under `vanished_key`; tell of some at a time.
 
     The collection is asked for their rows, so those of a crashed attempt go too. Where `attic` is
     a folder, their vectors are left there: parts of the source were not walked, and may have the
     same texts in other documents.
     """
-    deleted = 0
     for number, document_ids in enumerate(_slices(read_ids_of(state, vanished_key))):
-        pulse()
+        begun = time.monotonic()
         rows = store.keys_of(document_ids)
         if attic:
-            leave_vectors(
-                state, f"{attic}/swept-{number:06d}", store, (row.content_hash for row in rows)
-            )
+            hashes = (row.content_hash for row in rows)
+            leave_vectors(state, f"{attic}/swept-{number:06d}", store, hashes)
         chunk_ids = [row.chunk_id for row in rows]
         delete_rows(store, chunk_ids, lambda: fence.check(state))
-        deleted += len(chunk_ids)
-    return deleted
+        yield Tally(
+            fates=Fates(deleted=len(document_ids)),
+            deleted=len(chunk_ids),
+            seconds={"sweep": time.monotonic() - begun},
+        )
 
 
 def delete_rows(store: VectorStore, chunk_ids: Sequence[str], check: Check) -> None:

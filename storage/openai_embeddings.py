@@ -102,8 +102,11 @@ class OpenAIEmbedder:
             return self._embed_canary()
         batches, refused = plan_batches(texts, BatchLimits.of(self._settings), self._count_tokens)
         call = _Call(texts=texts, dim=self.dim)
-        with ThreadPoolExecutor(self._settings.concurrent_requests) as threads:
+        threads = ThreadPoolExecutor(self._settings.concurrent_requests)
+        try:
             tallies = list(threads.map(partial(self._embed_batch, call), batches))
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)  # an interrupt waits for no answer
         if tallies and not any(tally.vectors or tally.refused for tally in tallies):
             raise call.stopped_by or next(tally.error for tally in tallies if tally.error)
         vectors = np.zeros((len(texts), call.dim), dtype=np.float32)

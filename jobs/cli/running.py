@@ -1,5 +1,6 @@
 """Commands that bring the collection up to date, here or on a cluster."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,9 @@ from storage.records import RunRecord
 
 if TYPE_CHECKING:
     from jobs.run import RunOptions
+
+INTERRUPTED = 130
+"""As a shell has it: nobody follows the job any more, and how it will end is not known."""
 
 
 @click.command()
@@ -172,11 +176,16 @@ def submit(
         if no_wait:
             click.echo(submission.submission_id)
             return
-        code = cluster.follow(
-            submission.submission_id,
-            lambda text: click.echo(text, nl=False),
-            lambda sentence: click.echo(f"kitelift: {sentence}", err=True),
-        )
+        try:
+            code = cluster.follow(
+                submission.submission_id,
+                lambda text: click.echo(text, nl=False),
+                lambda sentence: click.echo(f"kitelift: {sentence}", err=True),
+            )
+        except KeyboardInterrupt:
+            told = f"the job goes on; `kitelift submit --stop {submission.submission_id}` ends it"
+            click.echo(f"kitelift: {told}", err=True)
+            code = INTERRUPTED
     sys.exit(code)
 
 
@@ -190,15 +199,16 @@ def run_and_tell(
     from jobs.json_lines import JsonLines
     from jobs.notify import notify
     from jobs.run import run_job
-    from jobs.stopping import stop_sign
+    from jobs.stopping import StopSign, stop_sign
 
     told: Report | None = None
+    sign = StopSign()
     with errors_told(debug):
         config = load_config(config_path)
         chosen = options(config)
         run_view = JsonLines() if config.run.log == "json" else open_view()
         try:
-            with stop_sign() as sign, run_view as view:
+            with run_view as view, stop_sign(sign, view.tell):
                 told = run_job(config, chosen, view, sign)
         except StorageError as error:
             told = _never_began(config, error)
@@ -210,7 +220,11 @@ def run_and_tell(
         print_told(told, as_json, render.report_page)
     if told["reason"]:
         click.echo(f"kitelift: {told['outcome']}: {told['reason']}", err=True)
-    sys.exit(EXIT_CODES[told["outcome"]])
+    code = EXIT_CODES[told["outcome"]]
+    if sign.is_urgent:  # Python itself would wait for threads whose request is under way
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _ask_cluster(address: str, asked: str, *, status: str | None, logs: str | None) -> None:

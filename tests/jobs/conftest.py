@@ -23,3 +23,14 @@ def forked():
     """Runs that are going to be killed, in a second each."""
     with forks() as forked:
         yield forked
+
+
+@pytest.fixture
+def submit(world, ray_head):
+    """`kitelift submit …` to the cluster of the session."""
+
+    def submit(*words, **environment):
+        at = ("submit", "--address", ray_head.address)
+        return world.invoke(*at, *words, RAY_AUTH_MODE="disabled", **environment)
+
+    return submit

@@ -79,6 +79,27 @@ def test_the_first_interrupt_ends_cleanly_and_what_was_committed_stays(world, ex
     assert len(paid) == len(set(paid))
 
 
+def test_the_second_interrupt_ends_it_at_once_and_the_next_run_goes_on(world):
+    fill(world)
+    world.server.script(Fault(skip=3, hang_seconds=600))
+    run = started(world, "run", "--run-id", "stopped")
+    wait_for(lambda: len(world.server.calls()) >= 4)
+    run.send_signal(signal.SIGINT)
+    told = world.folder / "told.txt"
+    wait_for(lambda: "once more ends it at once" in told.read_text())
+    assert run.poll() is None
+
+    run.send_signal(signal.SIGINT)
+
+    assert run.wait(timeout=90) == 1
+    assert "Traceback" not in told.read_text()
+    assert world.ledger.run("stopped").state == "partial"
+    world.server.script()
+    assert world.run()["outcome"] == "succeeded"
+    paid = world.server.paid_texts()
+    assert len(paid) == len(set(paid))
+
+
 def test_a_run_that_slept_through_its_lease_commits_nothing_more(world):
     """SIGSTOP for longer than the lease; another run takes over; the sleeper wakes up."""
     fill(world)

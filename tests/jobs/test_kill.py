@@ -25,14 +25,16 @@ def wait_for(condition, seconds=60):
 
 
 def started(world, *words, **environment):
-    return subprocess.Popen(
-        world.command_line(*words),
-        cwd=world.folder,
-        env=world.environment(**environment),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    """A process of its own; what it says is in `told.txt`."""
+    with (world.folder / "told.txt").open("w") as told:
+        return subprocess.Popen(
+            world.command_line(*words),
+            cwd=world.folder,
+            env=world.environment(**environment),
+            stdout=told,
+            stderr=told,
+            start_new_session=True,
+        )
 
 
 def fill(world):

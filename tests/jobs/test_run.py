@@ -83,6 +83,9 @@ def test_a_vanished_document_loses_its_rows_and_no_other_does(world):
 
     assert report["documents"] == counts(read=9, unchanged=9, deleted=1)
     assert sorted(world.documents()) == sorted(left)
+    live = world.ledger.runs()[-1].progress
+    assert (live.fates.deleted, live.deleted) == (1, report["chunks"]["deleted"])
+    assert live.seconds["sweep"] > 0
 
 
 def test_a_vanished_object_takes_its_documents_with_it(world):

@@ -48,6 +48,7 @@ def ray_head() -> Iterator[RayHead]:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join([str(PROJECT), os.environ.get("PYTHONPATH", "")]),
         "RAY_AUTH_MODE": "disabled",
+        "RAY_JOB_STOP_WAIT_TIME_S": "1",
         "RAY_metrics_report_interval_ms": "1000",
         "RAY_USAGE_STATS_ENABLED": "0",
     }
