@@ -4,14 +4,23 @@ from dataclasses import asdict
 from html.parser import HTMLParser
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from chunking import StructureAwareChunker
 from chunking.parsers import parse_markdown
+from jobs.cli import main
 from jobs.config import ChunkingSettings
 from jobs.preview import as_html, as_json, as_text, preview
 from jobs.preview_marks import mark_chunks
 
+TITLE, WORDS = "document.title", "document.body.innerText"
+DRAWN = """[...document.querySelectorAll('article')].map(a => [a.id, a.clientHeight > 20,
+  getComputedStyle(a).borderLeftColor, a.scrollWidth <= a.clientWidth])"""
+BARS = """[...document.querySelectorAll('.histogram div')].map(bar =>
+  [Number(bar.title.split(': ')[1]), bar.querySelector('b').getBoundingClientRect().height])"""
+CELLS = "[...document.querySelectorAll('td')].map(cell => cell.innerText)"
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 SENTENCES = "".join(f"这是第{n}个句子，说明一件事。" for n in range(40))
 ROWS = "\n".join(f"| r{n} | 值 {n} |" for n in range(60))
 MARKDOWN = (
@@ -126,6 +135,34 @@ def test_the_page_draws_every_chunk_and_a_histogram_of_fill():
     assert sum(counts) == len(chunks)
     assert len(counts) == 10
     assert "heading without text: 空" in page
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_in_a_browser_the_page_is_quiet_inert_and_drawn(browser, tmp_path, width, scheme):
+    hostile = "<script>document.title = '毒'</script><img src=x onerror=alert(1)>"
+    file, page = tmp_path / "手册.md", tmp_path / "手册.html"
+    file.write_text(f"{MARKDOWN}\n\n## 故障\n\n```html\n{hostile}\n```\n", encoding="utf-8")
+    told = CliRunner().invoke(main, ["chunk", str(file), "--format", "html", "--max-tokens", "96"])
+    page.write_text(told.stdout, encoding="utf-8")
+    chunks = preview(file, ChunkingSettings(), {"max_tokens": 96})[1]
+
+    visit = browser.visit(
+        page, *(TITLE, WORDS, DRAWN, BARS, CELLS, OVERFLOW), width=width, scheme=scheme
+    )
+
+    title, words, drawn, bars, cells, overflow = visit.answers
+    assert visit.complaints == []
+    assert [url for url in visit.requests if not url.startswith("data:")] == [page.as_uri()]
+    assert title == "手册 · chunks · Kitelift"
+    assert hostile in words
+    assert [chunk_id for chunk_id, *_ in drawn] == [f"chunk-{n}" for n in range(len(chunks))]
+    assert all(shown and fits for _, shown, _, fits in drawn)
+    assert len({colour for _, _, colour, _ in drawn}) == len({chunk.kind for chunk in chunks}) > 1
+    assert sum(count for count, _ in bars) == len(chunks)
+    assert all((height > 1) == (count > 0) for count, height in bars)
+    assert {"值 0", "值 59"} <= set(cells)
+    assert overflow == 0
 
 
 def test_a_document_without_text_is_said_to_have_none():

@@ -4,6 +4,7 @@ import re
 import subprocess
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from ray.job_submission import JobSubmissionClient
@@ -155,6 +156,16 @@ class TestOnACluster:
         logs = [path.read_text("utf-8", "replace") for path in ray_head.folder.rglob("*.*")]
         told = "\n".join([job.model_dump_json(), left.output, *logs])
         assert not [secret for secret in SECRETS.values() if secret in told]
+
+    def test_with_code_the_cluster_runs_what_was_sent_along(self, world, submit):
+        world.server.script(Fault(status=401))  # so that a traceback tells where the code lies
+
+        told = submit("--with-code", "--", "plan", "--debug")
+
+        assert told.exit_code == 1
+        files = re.findall(r'File "([^"]+/(?:jobs|storage)/[^"]+)"', told.stdout)
+        assert {Path(file).parent.name for file in files} >= {"jobs", "storage"}, told.output
+        assert all("py_modules_files/_ray_pkg_" in file for file in files)
 
     def test_an_unknown_job_and_a_dead_address_are_told_in_a_sentence(self, submit):
         unknown = submit("--status", "kitelift-nothing")
