@@ -4,13 +4,14 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import stamina
 from pymilvus import MilvusClient
 
-from storage.errors import Fate, SlowDownError, StorageError
+from storage.errors import Fate, SettingError, SlowDownError, StorageError
 from storage.milvus_errors import NotLoadedError, our_errors
 from storage.milvus_settings import MilvusSettings
 
@@ -31,6 +32,7 @@ class MilvusCalls:
             )
         # What it logs is raised too, and told once, in our words.
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
         self._settings = settings
         self.client: MilvusClient = self._retried(
             "the connection", settings.connect_seconds, "", lambda: _client(settings)
@@ -87,6 +89,10 @@ def _client(settings: MilvusSettings) -> MilvusClient:
     url = urlsplit(settings.uri)
     options: dict[str, Any] = {}
     if url.scheme == "https":
+        if settings.ca_file and not Path(settings.ca_file).is_file():
+            raise SettingError(
+                "milvus.ca_file", f"there is no file {settings.ca_file}", "Name a PEM file."
+            )
         options = {"server_pem_path": settings.ca_file, "server_name": settings.server_name}
     if url.hostname in _LOOPBACK:
         # No proxy, and no pings: Milvus Lite hangs up on a client that pings every ten seconds.

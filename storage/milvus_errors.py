@@ -63,6 +63,8 @@ _UNREACHABLE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_
     grpc.StatusCode.INTERNAL})  # fmt: skip
 _UNAUTHORISED = frozenset({grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED})
 
+_BAD_CERTIFICATE = ("CERTIFICATE_VERIFY_FAILED", "Hostname Verification Check failed")
+
 
 class NotLoadedError(StoreUnavailableError):
     """The collection is not in memory; load it and ask again."""
@@ -122,6 +124,12 @@ def _translate(  # noqa: PLR0911 (one line for each fate)
 
 def _from_status(status: grpc.StatusCode, said: str, endpoint: str, call: str) -> StorageError:
     said = _one_line(said)
+    if any(words in said for words in _BAD_CERTIFICATE):
+        return SettingError(
+            "milvus.ca_file",
+            f"the certificate of {endpoint} does not check ({said})",
+            "Name the PEM of its authority, and milvus.server_name where it has another name.",
+        )
     if status in _UNREACHABLE:
         late = status is grpc.StatusCode.DEADLINE_EXCEEDED
         return StoreUnavailableError(

@@ -76,11 +76,12 @@ def milvus_235_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def running_milvus_235(folder: Path) -> Iterator[str]:
+def running_milvus_235(folder: Path, ca_file: str = "", **environment: str) -> Iterator[str]:
     """Start the standalone server of the wheel `milvus`, and end it with its own child.
 
-    Its parts listen on ports of their own each, so that several can run on one machine: the wheel
-    picks free ones, but leaves the embedded etcd on 2379 and 2380.
+    `ca_file` is for one that speaks TLS only, as its environment says. Its parts listen on ports of
+    their own each, so that several can run on one machine: the wheel picks free ones, but leaves
+    the embedded etcd on 2379 and 2380.
     """
     ports = {name: _free_port() for name in (*_PORTS, "peer")}
     etcd = folder / "etcd.yaml"
@@ -89,13 +90,13 @@ def running_milvus_235(folder: Path) -> Iterator[str]:
     with (folder / "server.log").open("wb") as log:
         wrapper = subprocess.Popen(
             [Path(sys.executable).with_name("milvus-server"), f"--data={folder}", *options],
-            env={**os.environ, "ETCD_CONFIG_PATH": str(etcd)},
+            env={**os.environ, "ETCD_CONFIG_PATH": str(etcd), **environment},
             stdout=log,
             stderr=log,
         )
-    uri = f"http://127.0.0.1:{ports['proxy']}"
+    uri = f"{'https' if ca_file else 'http'}://127.0.0.1:{ports['proxy']}"
     try:
-        _wait_until_it_answers(uri, wrapper)
+        _wait_until_it_answers(uri, ca_file, wrapper)
         yield uri
     finally:
         if wrapper.poll() is None:  # a test may have killed it
@@ -120,9 +121,15 @@ initial-cluster: default=http://127.0.0.1:{peer}
 
 
 def _wait_until_it_answers(
+<<<<<<< HEAD
     uri: str, process: "subprocess.Popen[bytes]", seconds: float = 120.0
 ) -> None:
     settings = MilvusSettings(uri=uri, connect_seconds=1, retry_seconds=0)
+=======
+    uri: str, ca_file: str, process: psutil.Popen, seconds: float = 120.0
+) -> None:
+    settings = MilvusSettings(uri=uri, ca_file=ca_file, connect_seconds=1, retry_seconds=0)
+>>>>>>> 039a265 (feat(storage): a bad certificate of Milvus is told as such; TLS and token tested on a real one)
     deadline = time.monotonic() + seconds
     while process.poll() is None:
         try:
