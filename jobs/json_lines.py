@@ -30,7 +30,7 @@ class JsonLines:
 
     def begin(self, plan: RunPlan) -> None:
         self._run = {"run_id": plan.run_id, "collection": plan.collection}
-        self._last = self._clock()
+        self._last, self._done = self._clock(), Tally()
         self._write("planned", shards=len(plan.shards), documents=documents_due(plan))
 
     def work(self, work: Tally) -> None:

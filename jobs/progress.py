@@ -74,6 +74,8 @@ class Lines:
     def begin(self, plan: RunPlan) -> None:
         self._documents = documents_due(plan)
         self._total_shards = len(plan.shards)
+        self._shards = self._failed = 0
+        self._done = Tally()
         self._begun = self._last = self._clock()
 
     def work(self, work: Tally) -> None:
@@ -131,6 +133,7 @@ class LiveBar:
         self._progress.console.print(f"[dim]{_escaped(sentence)}[/dim]", highlight=False)
 
     def begin(self, plan: RunPlan) -> None:
+        self._tally, self._failed = Tally(), 0
         self._progress.reset(self._task, total=documents_due(plan), description="documents")
         self.work(Tally())
 

@@ -34,6 +34,7 @@ from storage.ledger import Ledger
 from storage.objects import open_location, probe_conditional_writes
 from storage.parts import write_ids
 from storage.records import ENDED, Catalogue, RunPlan, ShardResult, Tally
+from storage.waiting import Announcer, Lookout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,8 @@ class RunOptions:
     """Empty: a new one. That of a run that was killed goes on with its plan."""
     wait_seconds: float = 0.0
     allow_delete: bool = False
+    gives_way: bool = False
+    """Ends before its next shard when another run waits for the collection."""
     command: str = "run"
 
 
@@ -73,14 +76,17 @@ def run_job(
     ledger = Ledger(state, config.milvus.collection)
     probe_conditional_writes(state)
     record = new_record(config, options.run_id, options.command, ledger)
+    holder = this_process(record.run_id, private_workers=private_workers(config))
+    announcer = Announcer(state.objects, ledger.lease_key, holder)
     lease = acquire(
         state.objects,
         ledger.lease_key,
         config.milvus.collection,
-        this_process(record.run_id, private_workers=private_workers(config)),
+        holder,
         lease_seconds=config.run.lease_seconds,
         wait_seconds=options.wait_seconds,
         tell=view.tell,
+        announce=(lambda: None) if options.gives_way else announcer,
     )
     with Heartbeat(lease, config.milvus.collection, config.run.lease_seconds) as heartbeat:
         journal = Journal(ledger, record, heartbeat, view)
@@ -201,6 +207,7 @@ class _Run:
     def _tasks(self, plan: RunPlan, done: Collection[int], sign: StopSign) -> Iterator[ShardTask]:
         """What is left to walk, for as long as nothing speaks against beginning another shard."""
         ledger, run = self._footing.ledger, self._config.run
+        lookout = Lookout(ledger.objects, ledger.lease_key)
         attempts = ledger.attempts(plan)
         for shard in plan.shards:
             if shard.number in done:
@@ -210,6 +217,8 @@ class _Run:
                 tokens=self._journal.record.progress.tokens,
                 seconds=time.monotonic() - self._begun,
             )
+            if not sign.reason and self._options.gives_way and (waiter := lookout.look()):
+                sign.reason, sign.gives_way = f"gave way to {waiter}", True
             if sign.reason:
                 return
             yield ShardTask(

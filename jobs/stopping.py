@@ -17,6 +17,8 @@ class StopSign:
     """Looked at before each new shard."""
 
     reason: str = ""
+    gives_way: bool = False
+    """The reason is a run that waits for us to end; we go on when it is over."""
     is_urgent: bool = False
     """Nothing that is in flight is waited for."""
 

@@ -136,6 +136,7 @@ def acquire(
     lease_seconds: float = LEASE_SECONDS,
     wait_seconds: float = 0.0,
     tell: Callable[[str], None] = lambda _: None,
+    announce: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Lease:
@@ -149,6 +150,7 @@ def acquire(
         lease_seconds: Without a beat for so long, a holder counts as dead.
         wait_seconds: How long to wait for a living holder to end.
         tell: Hears why this takes time.
+        announce: Called again and again while we wait for a living holder to end.
         clock: Monotonic seconds.
         sleep: Waits.
     """
@@ -183,6 +185,8 @@ def acquire(
             why = "shows no sign of life; watching it" if looks_dead else "is at work; waiting"
             tell(f"{state.holder} holds {collection} and {why}")
             told = True
+        if not looks_dead:
+            announce()
         sleep(min(1.0, lease_seconds / 10))
 
 

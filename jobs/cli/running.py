@@ -57,6 +57,7 @@ def plan(prefix: str, full: bool, as_json: bool, config_path: Path | None, debug
 @full_option
 @click.option("--run-id", default="", help="Name of the run; of a killed one: go on with it.")
 @click.option("--wait", "wait_seconds", default=0.0, help="Seconds to wait for another run.")
+@click.option("--give-way", is_flag=True, help="Let a run that waits go first; then go on.")
 @click.option("--allow-delete", is_flag=True, help="Delete more than limits.max_delete_ratio.")
 @as_json
 @with_config
@@ -65,6 +66,7 @@ def run(
     full: bool,
     run_id: str,
     wait_seconds: float,
+    give_way: bool,
     allow_delete: bool,
     as_json: bool,
     config_path: Path | None,
@@ -76,6 +78,7 @@ def run(
     kitelift run
     kitelift run --prefix 2025/ --run-id backfill-2025
     kitelift run --wait 60
+    kitelift run --prefix 2025/ --give-way --wait 43200
     """
     from jobs.run import RunOptions
 
@@ -83,6 +86,7 @@ def run(
         scope=Scope(prefix=prefix, full=full),
         run_id=run_id,
         wait_seconds=wait_seconds,
+        gives_way=give_way,
         allow_delete=allow_delete,
     )
     run_and_tell(config_path, lambda _: options, as_json=as_json, debug=debug)
@@ -198,8 +202,8 @@ def run_and_tell(
 ) -> None:
     from jobs.json_lines import JsonLines
     from jobs.notify import notify
-    from jobs.run import run_job
     from jobs.stopping import StopSign, stop_sign
+    from jobs.turns import run_in_turns
 
     told: Report | None = None
     sign = StopSign()
@@ -209,7 +213,7 @@ def run_and_tell(
         run_view = JsonLines() if config.run.log == "json" else open_view()
         try:
             with run_view as view, stop_sign(sign, view.tell):
-                told = run_job(config, chosen, view, sign)
+                told = run_in_turns(config, chosen, view, sign)
         except StorageError as error:
             told = _never_began(config, error)
             notify(config.run.notify_url, told, run_view.tell)

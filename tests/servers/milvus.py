@@ -121,15 +121,9 @@ initial-cluster: default=http://127.0.0.1:{peer}
 
 
 def _wait_until_it_answers(
-<<<<<<< HEAD
-    uri: str, process: "subprocess.Popen[bytes]", seconds: float = 120.0
-) -> None:
-    settings = MilvusSettings(uri=uri, connect_seconds=1, retry_seconds=0)
-=======
-    uri: str, ca_file: str, process: psutil.Popen, seconds: float = 120.0
+    uri: str, ca_file: str, process: "subprocess.Popen[bytes]", seconds: float = 120.0
 ) -> None:
     settings = MilvusSettings(uri=uri, ca_file=ca_file, connect_seconds=1, retry_seconds=0)
->>>>>>> 039a265 (feat(storage): a bad certificate of Milvus is told as such; TLS and token tested on a real one)
     deadline = time.monotonic() + seconds
     while process.poll() is None:
         try:
