@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import yaml
 from jobs.cli import main
 from jobs.config import parse_config
 from jobs.metrics import METRICS
-from tests.command_lines import check
+from tests.command_lines import check, words_of
 
 PROJECT = Path(__file__).parents[2]
 INFRA = PROJECT / "infra"
@@ -172,17 +173,32 @@ class TestImages:
 
 class TestCommands:
     def test_every_command_of_a_manifest_exists(self):
-        lines = [shlex.split(job["entrypoint"]) for job in RAY_JOBS.values()]
         (submit,) = CRON_POD["containers"]
-        lines.append([*submit["command"], *submit["args"]])
+        lines = [job["entrypoint"] for job in RAY_JOBS.values()]
+        lines.append(shlex.join([*submit["command"], *submit["args"]]))
 
-        for program, *words in lines:
-            assert program == "kitelift"
-            check(words)
+        for line in lines:
+            assert line.startswith("kitelift ")
+            check(words_of(line))
+
+    @pytest.mark.parametrize(("code", "ends"), [(0, True), (1, True), (2, False), (3, False)])
+    def test_a_nightly_run_that_ends_partial_is_not_run_again(self, code, ends):
+        entrypoint = RAY_JOBS["nightly.raycronjob.yaml"]["entrypoint"]
+        shell = ["sh", "-c", f"kitelift() {{ return {code}; }}; {entrypoint}"]
+        (rule,) = ALL["nightly.cronjob.yaml"]["spec"]["jobTemplate"]["spec"]["podFailurePolicy"][
+            "rules"
+        ]
+
+        assert (subprocess.run(shell, check=False).returncode == 0) == ends
+        assert rule["onExitCodes"]["containerName"] == CRON_POD["containers"][0]["name"]
+        assert 1 in rule["onExitCodes"]["values"]
 
     def test_configurations_are_read_and_lie_where_the_commands_look(self):
-        written = ALL["config.yaml"]["data"]
-        config = parse_config(tomllib.loads(written["kitelift.toml"]), "config.yaml")
+        written = {
+            name: parse_config(tomllib.loads(text), name)
+            for name, text in ALL["config.yaml"]["data"].items()
+        }
+        config, backfill = written["kitelift.toml"], written["backfill.toml"]
         mounted = {
             mount["mountPath"]
             for container in containers()
@@ -193,7 +209,12 @@ class TestCommands:
         assert config.run.workers == 32
         (folder,) = mounted
         for job in RAY_JOBS.values():
-            assert f"-c {folder}/kitelift.toml" in job["entrypoint"]
+            assert re.search(rf"-c {folder}/(\S+)", job["entrypoint"])[1] in written
+        assert "/backfill.toml" in RAY_JOBS["backfill.rayjob.yaml"]["entrypoint"]
+        for section in ("source", "state", "s3", "chunking", "milvus"):
+            assert getattr(backfill, section) == getattr(config, section), section
+        assert backfill.embedding.model == config.embedding.model
+        assert backfill.embedding.requests_per_minute < config.embedding.requests_per_minute
         # An autoscaler starts from nothing: it must be asked for more than the head has.
         per_pod = {
             int(c["resources"]["limits"]["cpu"]) for c in containers() if "ray-worker" in c["name"]
