@@ -78,7 +78,7 @@ def run(
     kitelift run
     kitelift run --prefix 2025/ --run-id backfill-2025
     kitelift run --wait 60
-    kitelift run --prefix 2025/ --give-way --wait 43200
+    kitelift run --prefix 2025/ --give-way
     """
     from jobs.run import RunOptions
 

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass, field
+from time import sleep
 
 import pytest
 
@@ -47,11 +48,9 @@ def test_a_backfill_gives_way_to_a_run_that_waits_and_goes_on_behind_it(world):
     for name, text in (OLD | NEW).items():
         world.put(f"{name}.parquet", {name: text})
     night = Night(world)
-    options = RunOptions(
-        scope=Scope(prefix="2025/"), run_id="backfill", wait_seconds=60, gives_way=True
-    )
+    options = RunOptions(scope=Scope(prefix="2025/"), run_id="backfill", gives_way=True)
 
-    report = run_in_turns(world.config, options, night, StopSign(), lambda _: night.thread.join())
+    report = run_in_turns(world.config, options, night, StopSign(), lambda _: sleep(1))
 
     first = world.ledger.report("backfill")
     assert first["outcome"] == "partial"
@@ -63,6 +62,21 @@ def test_a_backfill_gives_way_to_a_run_that_waits_and_goes_on_behind_it(world):
     assert world.documents().keys() == OLD.keys() | NEW.keys()
     paid = world.server.paid_texts()
     assert len(paid) == len(set(paid))
+
+
+def test_an_interrupt_between_two_turns_is_the_end(world):
+    for name, text in OLD.items():
+        world.put(f"{name}.parquet", {name: text})
+    night, sign = Night(world), StopSign()
+    options = RunOptions(scope=Scope(prefix="2025/"), run_id="backfill", gives_way=True)
+
+    def interrupted(_: float) -> None:
+        night.thread.join()
+        sign.reason = "interrupted"
+
+    report = run_in_turns(world.config, options, night, sign, interrupted)
+
+    assert (report["run_id"], report["outcome"]) == ("backfill", "partial")
 
 
 def test_a_run_that_gives_way_asks_nobody_to(world):
