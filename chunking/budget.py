@@ -16,7 +16,7 @@ COUNTERS = ("tiktoken", "quicktok")
 LONGEST_TOKEN = 128
 """Bytes of the longest token of any vocabulary of tiktoken: a run of blanks."""
 
-_LINE = re.compile(r".+(?:\n(?:[^\S\n]*\n)*)?|(?:[^\S\n]*\n)+")
+_LINE = re.compile(r".++\n*+(?:[^\S\n]++\n++)*+|(?:[^\S\n]*\n)+")
 """A line with the blank lines that follow it."""
 
 _MOST_CHARS_KEPT = 8_000_000
@@ -53,6 +53,23 @@ class Room(Protocol):
     def fits(self, body: str) -> bool: ...
 
 
+class _LineCounts(dict[str, int]):
+    """Tokens of lines; a line that is not known yet is measured and kept."""
+
+    def __init__(self, measure: Callable[[str], int]) -> None:
+        super().__init__()
+        self._measure = measure
+        self._chars_kept = 0
+
+    def __missing__(self, line: str) -> int:
+        if self._chars_kept > _MOST_CHARS_KEPT:
+            self.clear()
+            self._chars_kept = 0
+        tokens = self[line] = self._measure(line)
+        self._chars_kept += len(line)
+        return tokens
+
+
 class TokenCounter:
     """Counts tokens of one vocabulary. `<|endoftext|>` and its like are ordinary text.
 
@@ -72,37 +89,26 @@ class TokenCounter:
         """Take `fast_count`, where there is one, to count; it must give what `encoding` gives."""
         self.lines_add_up = lines_add_up
         self._encoding = encoding
-        self._fast_count = fast_count
-        self._lines: dict[str, int] = {}
-        self._chars_kept = 0
+        self._lines = _LineCounts(self._encode)
+        if fast_count:
+            self._measure = fast_count
+        else:
+            self._measure = self._count_lines if lines_add_up else self._encode
         self._last = ("", 0)
 
     def count(self, text: str) -> int:
-        if self._fast_count:
-            return self._fast_count(text)
         last, tokens = self._last
         if text == last:  # what was found to fit is counted again when it becomes a chunk
             return tokens
-        if self.lines_add_up:
-            tokens = self._count_lines(text)
-        else:
-            tokens = len(self._encoding.encode_ordinary(text))
+        tokens = self._measure(text)
         self._last = (text, tokens)
         return tokens
 
     def _count_lines(self, text: str) -> int:
-        known = self._lines
-        tokens = 0
-        for line in _LINE.findall(text):
-            count = known.get(line)
-            if count is None:
-                count = known[line] = len(self._encoding.encode_ordinary(line))
-                self._chars_kept += len(line)
-            tokens += count
-        if self._chars_kept > _MOST_CHARS_KEPT:
-            known.clear()
-            self._chars_kept = 0
-        return tokens
+        return sum(map(self._lines.__getitem__, _LINE.findall(text)))
+
+    def _encode(self, text: str) -> int:
+        return len(self._encoding.encode_ordinary(text))
 
     def head(self, text: str, start: int, tokens: int) -> int:
         """Where the first `tokens` tokens of `text[start:]` end, at a whole character.

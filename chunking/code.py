@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from chunking.atoms import escape_fence
@@ -38,11 +39,18 @@ def fence_of(code: str, language: str, mark: str = "```") -> tuple[str, str]:
 
 def fit_language(language: str, room: Room) -> str:
     """The info string of a fence: on one line, without backticks, and short beside the code."""
-    info = " ".join(clean_text(language).replace("`", "").split())
+    if not language:
+        return ""
+    info = _info(language)
     for wanted in (info, info.partition(" ")[0]):
         if len(wanted.encode()) <= room.tokens // 4:  # a token has one byte at least
             return wanted
     return ""
+
+
+@lru_cache(maxsize=1024)
+def _info(language: str) -> str:
+    return " ".join(clean_text(language).replace("`", "").split())
 
 
 def room_between(opening: str, closing: str, room: Room) -> int:

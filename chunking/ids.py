@@ -10,6 +10,10 @@ import orjson
 ID_JOINT = ":chunk:"
 """Between a document's id and the rest of what a chunk id is made of."""
 
+_NAMESPACE = NAMESPACE_URL.bytes
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+"""The digit that holds the variant of RFC 9562, for the digit of the hash in its place."""
+
 
 def chunk_id(document_id: str, index: int, content: str) -> str:
     """Name a chunk after its document, place and content, so that a retry overwrites.
@@ -24,11 +28,9 @@ def chunk_id(document_id: str, index: int, content: str) -> str:
         `str(uuid5(NAMESPACE_URL, f"{document_id}:chunk:{index}:{content}"))`, in half the time.
     """
     name = f"{document_id}{ID_JOINT}{index}:{content}".encode()
-    digest = bytearray(hashlib.sha1(NAMESPACE_URL.bytes + name, usedforsecurity=False).digest())
-    digest[6] = digest[6] & 0x0F | 0x50  # version 5
-    digest[8] = digest[8] & 0x3F | 0x80  # variant of RFC 9562
-    digits = digest.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}"
+    hexed = hashlib.sha1(_NAMESPACE + name, usedforsecurity=False).hexdigest()
+    variant = _VARIANT[hexed[16]]
+    return f"{hexed[:8]}-{hexed[8:12]}-5{hexed[13:16]}-{variant}{hexed[17:20]}-{hexed[20:32]}"
 
 
 def content_hash(content: str) -> str:

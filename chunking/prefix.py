@@ -17,7 +17,8 @@ def room_under(heading: str, counter: Counter, max_tokens: int) -> PlainRoom:
     It gets at most max(16, a quarter of the budget) tokens, and never more than half of it.
     """
     share = min(max(16, max_tokens // 4), max_tokens // 2)
-    if len(heading) > LONGEST_TOKEN * share or counter.count(heading) > share:
+    least, most = len(heading), len(heading.encode())  # bytes: a token holds 1 to 128 of them
+    if most > share and (least > LONGEST_TOKEN * share or counter.count(heading) > share):
         ends = windows(
             heading,
             0,

@@ -161,13 +161,11 @@ def split_section(
 ) -> Iterator[Passage]:
     """Cut one section by the rule of its kind; as it is where it fits."""
     part = section.parts[0]
-    if section.rule == "code":
-        yield from _code(part, room, split)
-    elif section.rule == "table":
-        yield from _table(part, room, split)
-    else:
-        overlap = overlap if section.rule == "prose" else 0
-        yield from split_prose(section.parts, room, overlap, split)
+    if part.rule == "code":
+        return _code(part, room, split)
+    if part.rule == "table":
+        return _table(part, room, split)
+    return split_prose(section.parts, room, overlap if part.rule == "prose" else 0, split)
 
 
 def _table(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]:

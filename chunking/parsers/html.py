@@ -23,9 +23,6 @@ _NESTING_TAG = re.compile(
     r"|summary|ul)\b",
     re.IGNORECASE,
 )
-_TAG = re.compile(
-    r"<(/?)(?:[uod]l|div|blockquote|section|article|main|center|details|dir|menu)\b", re.IGNORECASE
-)
 _TAG = re.compile(r"<[^<>]*>")
 _WITH_WORDS = re.compile(r"<(?:table|img)\b", re.IGNORECASE)
 _MAX_DEPTH = 500

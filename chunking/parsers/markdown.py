@@ -100,7 +100,8 @@ class _Reader:
             self._verbatim(kind, start, end, cuts(inner, self._bytes))
 
     def _heading(self, level: int, start: int, end: int, inner: list[Any]) -> None:
-        text = self._tidy(_ANCHOR.sub("", plain_text(inner))).strip()
+        words = plain_text(inner)
+        text = self._tidy(_ANCHOR.sub("", words) if "{#" in words else words).strip()
         if is_blank(text):
             self._tally["empty headings skipped"] += 1
             return

@@ -23,7 +23,7 @@ class Cut:
 
 def plain_text(inner: list[Any]) -> str:
     """Words without any marks, on one line."""
-    return "".join(map(_plain, (event for event, _ in inner)))
+    return "".join([_plain(event) for event, _ in inner])
 
 
 def lone_images(inner: list[Any]) -> list[tuple[str, str, str]]:
