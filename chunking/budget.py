@@ -19,6 +19,11 @@ LONGEST_TOKEN = 128
 _LINE = re.compile(r".++\n*+(?:[^\S\n]++\n++)*+|(?:[^\S\n]*\n)+")
 """A line with the blank lines that follow it."""
 
+_LINE_END = re.compile(r"\n(?:[^\S\n]*\n)*")
+
+_FAR = 8
+"""Characters for each token allowed beyond which few texts fit: their beginning tells it."""
+
 _MOST_CHARS_KEPT = 8_000_000
 """Of the lines whose counts are kept: bounds the memory."""
 
@@ -172,9 +177,20 @@ class PlainRoom:
     def fits(self, body: str) -> bool:
         # A token holds one byte at least and 128 at most: not every text need be counted.
         least_bytes = len(body)
+        if least_bytes > _FAR * self.max_tokens and self._begins_over(body):
+            return False
         most_bytes = least_bytes if body.isascii() else 4 * least_bytes
         if most_bytes <= self.tokens and self.counter.lines_add_up:
             return True
         return (
             least_bytes <= LONGEST_TOKEN * self.max_tokens and self.count(body) <= self.max_tokens
+        )
+
+    def _begins_over(self, body: str) -> bool:
+        """Whether the first lines alone are over: so a long text is not counted to its end."""
+        end = _LINE_END.search(body, _FAR * self.max_tokens)
+        return (
+            end is not None
+            and self.counter.lines_add_up
+            and self.counter.count(body[: end.end()]) > self.max_tokens
         )

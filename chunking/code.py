@@ -69,6 +69,9 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
     def fenced(lines: str) -> str:
         return "\n".join((opening, lines.removesuffix("\n"), closing))
 
+    def size_of(at: int) -> int:
+        return room.counter.count(lines[at])
+
     def fits(first: int, last: int) -> bool:
         return room.fits(fenced("".join(lines[first:last])))
 
@@ -78,11 +81,10 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
         yield from split_running(text, room, split_sentences)
         return
     lines = _LINE.findall(code + "\n")
-    sizes = [room.counter.count(line) for line in lines]
     first = 0
     while first < len(lines):
         if fits(first, first + 1):
-            last = fill(sizes, first, limit, fits)
+            last = fill(size_of, first, len(lines), limit, fits)
             yield fenced("".join(lines[first:last]))
             first = last
         else:

@@ -25,7 +25,6 @@ class Unit:
 
     start: int
     end: int
-    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +84,22 @@ def _runs(
     for part, start in zip(parts, starts, strict=True):
         end = start + len(part.text)
         if room.fits(part.text):
-            units.append(_unit(text, start, min(end + 2, len(text)), room))
+            units.append(Unit(start, min(end + 2, len(text))))
             continue
         for group in item_groups(part, room):
             first, last = start + group[0].start, start + group[-1].end
             if room.fits(body_at(text, first, last)):
-                units.append(_unit(text, first, last, room))
+                units.append(Unit(first, last))
             elif group[0].kind == "text":
                 window = overlap if overlap >= _MIN_WINDOW else room.tokens
                 spans = running_spans(text, first, last, room, split, window_tokens=window)
-                units += [_unit(text, a, b, room) for a, b in spans]
+                units += [Unit(a, b) for a, b in spans]
             else:
                 yield units
                 units = []
                 for piece in split_atom(text[first:last], group[0], room, split):
                     yield Passage(piece, (part,), None)
     yield units
-
-
-def _unit(text: str, start: int, end: int, room: Room) -> Unit:
-    return Unit(start, end, room.counter.count(text[start:end]))
 
 
 def item_groups(part: Part, room: Room) -> Iterator[list[Atom]]:
@@ -161,11 +156,13 @@ def _pack(text: str, units: Sequence[Unit], room: Room, overlap: int) -> Iterato
     def fits(first: int, last: int) -> bool:
         return room.fits(body_at(text, units[first].start, units[last - 1].end))
 
-    sizes = [unit.tokens for unit in units]
+    def size_of(at: int) -> int:
+        return room.counter.count(text[units[at].start : units[at].end])
+
     first = 0
     while first < len(units):
-        last = fill(sizes, first, room.tokens, fits)
+        last = fill(size_of, first, len(units), room.tokens, fits)
         yield units[first].start, units[last - 1].end
         if last == len(units):
             return
-        first = carry_over(sizes, first, last, overlap=overlap, limit=room.tokens, fits=fits)
+        first = carry_over(size_of, first, last, overlap=overlap, limit=room.tokens, fits=fits)

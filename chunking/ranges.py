@@ -71,16 +71,17 @@ def pack(
         body = units.body((first, last))
         return room.fits(body) and (limit == room.tokens or units.counter.count(body) <= limit)
 
+    size_of = units.sizes.__getitem__
     ranges: list[Range] = []
     first = last = 0
     while last < len(units.units):
         at = bisect_right(breaks, last)
-        stop = breaks[at] if at < len(breaks) else None
-        last = fill(units.sizes, first, limit, fits, stop=stop)
+        stop = breaks[at] if at < len(breaks) else len(units.units)
+        last = fill(size_of, first, stop, limit, fits)
         ranges.append((first, last))
         if last == len(units.units):
             break
-        first = carry_over(units.sizes, first, last, overlap=overlap, limit=limit, fits=fits)
+        first = carry_over(size_of, first, last, overlap=overlap, limit=limit, fits=fits)
     return ranges
 
 

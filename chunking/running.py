@@ -80,7 +80,9 @@ def split_running(text: str, room: Room, split: SentenceSplitter) -> list[str]:
     if room.fits(text):
         return [text]
     spans = list(running_spans(text, 0, len(text), room, split, window_tokens=room.tokens))
-    sizes = [room.counter.count(text[start:end]) for start, end in spans]
+
+    def size_of(at: int) -> int:
+        return room.counter.count(text[slice(*spans[at])])
 
     def passage(first: int, last: int) -> str:
         return body_at(text, spans[first][0], spans[last - 1][1])
@@ -88,7 +90,7 @@ def split_running(text: str, room: Room, split: SentenceSplitter) -> list[str]:
     passages: list[str] = []
     first = 0
     while first < len(spans):
-        last = fill(sizes, first, room.tokens, lambda i, j: room.fits(passage(i, j)))
+        last = fill(size_of, first, len(spans), room.tokens, lambda i, j: room.fits(passage(i, j)))
         if not is_blank(body := passage(first, last)):
             passages.append(body)
         first = last

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
+from itertools import chain, islice
 from typing import Any
 
 from chunking.assemble import Piece, assemble
@@ -120,14 +121,15 @@ class StructureAwareChunker:
         room_of = cache(lambda path: self._room(path, counter))
         for section in self._sections(document, room_of, counter):
             room = room_of(section.heading_path)
-            passages = list(split_section(section, room, self.overlap_tokens, split))
-            for part, passage in enumerate(passages, start=1):
+            passages = split_section(section, room, self.overlap_tokens, split)
+            begin = list(islice(passages, 2))  # one at a time: what was just counted is known still
+            for part, passage in enumerate(chain(begin, passages), start=1):
                 yield Piece(
                     body=passage.text,
                     prefix=room.prefix,
                     heading_path=section.heading_path,
                     part=part,
-                    is_cut=len(passages) > 1,
+                    is_cut=len(begin) > 1,
                     blocks=[part.block for part in passage.parts],
                     char_start=char_start_of(passage),
                 )
@@ -184,16 +186,17 @@ def _code(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]:
     whole = f"{opening}\n{part.text}\n{closing}"
     before = caption + "\n" if caption and not part.text.lstrip().startswith(caption) else ""
     if is_blank(part.text):
-        pieces, before = split_running(caption, room, split), ""
+        pieces, before = iter(split_running(caption, room, split)), ""
     elif room.fits(before + whole):
         yield Passage(before + whole, (part,), -len(before + opening) - 1)
         return
     else:
-        pieces = list(split_code(part.text, opening, closing, room))
-    if before and room.fits(before + pieces[0]):
-        pieces[0] = before + pieces[0]
-    elif before:
-        pieces[:0] = split_running(caption, room, split)
+        pieces = split_code(part.text, opening, closing, room)
+    if before:
+        first = next(pieces)
+        joined = before + first
+        begin = [joined] if room.fits(joined) else [*split_running(caption, room, split), first]
+        pieces = chain(begin, pieces)
     for piece in pieces:
         yield Passage(piece, (part,), None)
 

@@ -66,7 +66,6 @@ def split_table(table: Table, room: Room, split: SentenceSplitter) -> Iterator[s
     wide to stand alone is cut at cells, then like prose.
     """
     rows = table.rows
-    sizes = [room.counter.count(row + "\n") for row in rows]
     heads = _heads(table)
     lead = table.caption + table.header + table.groups
     first = 0
@@ -78,7 +77,7 @@ def split_table(table: Table, room: Room, split: SentenceSplitter) -> Iterator[s
             pieces = _cut_row(rows[first], room, split)
             last = first + 1
         else:
-            last = _fill(rows, sizes, first, head, heads, room)
+            last = _fill(rows, first, head, heads, room)
             pieces = [_text(head, rows[first:last])]
         if first == 0 and head != lead:
             pieces = _with_lead(table, head, pieces, room, split)
@@ -90,14 +89,19 @@ def split_table(table: Table, room: Room, split: SentenceSplitter) -> Iterator[s
 
 def _fill(
     rows: Sequence[str],
-    sizes: Sequence[int],
     first: int,
     head: tuple[str, ...],
     heads: Sequence[tuple[str, ...]],
     room: Room,
 ) -> int:
     limit = room.tokens - (room.counter.count(_text(head, ("",))) if head else 0)
-    last = fill(sizes, first, limit, lambda i, j: room.fits(_text(head, rows[i:j])))
+    last = fill(
+        lambda at: room.counter.count(rows[at] + "\n"),
+        first,
+        len(rows),
+        limit,
+        lambda i, j: room.fits(_text(head, rows[i:j])),
+    )
     if head or len(heads) == 1:
         return last
     smallest = heads[-2]  # only rows too wide to stand with it go without
@@ -152,7 +156,9 @@ def _cut_lead(table: Table, room: Room, split: SentenceSplitter) -> list[str]:
 def _cut_row(row: str, room: Room, split: SentenceSplitter) -> list[str]:
     """Cut a row at its cells; a cell too wide even alone is cut like prose, without pipes."""
     cells = split_cells(row)
-    sizes = [room.counter.count(cell + "|") for cell in cells]
+
+    def size_of(at: int) -> int:
+        return room.counter.count(cells[at] + "|")
 
     def line(first: int, last: int) -> str:
         return "|" + "|".join(cells[first:last]) + "|"
@@ -164,7 +170,7 @@ def _cut_row(row: str, room: Room, split: SentenceSplitter) -> list[str]:
     first = 0
     while first < len(cells):
         if fits(first, first + 1):
-            last = fill(sizes, first, room.tokens, fits)
+            last = fill(size_of, first, len(cells), room.tokens, fits)
             if not all(map(is_blank, cells[first:last])):
                 pieces.append(line(first, last))
         else:

