@@ -37,8 +37,9 @@ def parse_markdown(
         file_title=clean_text(file_title),
         source=clean_text(source),
         markdown=decode_text(value, tally),
+        warnings=told(tally),
     )
-    return with_blocks(replace(document, warnings=told(tally)))
+    return with_blocks(document)
 
 
 def parse_text(
@@ -54,8 +55,9 @@ def parse_text(
         file_title=clean_text(file_title),
         source=clean_text(source),
         text=decode_text(value, tally),
+        warnings=told(tally),
     )
-    return with_blocks(replace(document, warnings=told(tally)))
+    return with_blocks(document)
 
 
 def with_blocks(document: Document) -> Document:

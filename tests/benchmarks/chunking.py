@@ -42,10 +42,10 @@ COLUMNS = (
 def main() -> None:
     arguments = _arguments()
     if arguments.child:
-        print(json.dumps(_measure(arguments.child, _read(arguments.folder))))
+        print(json.dumps(_measure(arguments.child, read_markdown(arguments.folder))))
         return
     results = {name: _in_process(name, arguments) for name in arguments.only or CONTENDERS}
-    texts = _read(arguments.folder)
+    texts = read_markdown(arguments.folder)
     size = sum(len(text.encode()) for text in texts)
     print(f"{len(texts)} files, {size / 1e6:.1f} MB, budget {MAX_TOKENS}; passes of tiktoken\n")
     print(f"| splitter | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}")
@@ -61,15 +61,19 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    default = next((folder for folder in FOLDERS if folder.is_dir()), None)
-    parser.add_argument("folder", nargs="?", type=Path, default=default, help="of Markdown files")
+    add_folder(parser)
     parser.add_argument("--only", action="append", choices=CONTENDERS, help="one of them")
     parser.add_argument("--python", default=sys.executable, help="that has the extra `bench`")
     parser.add_argument("--child", choices=CONTENDERS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _read(folder: Path) -> list[str]:
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    default = next((folder for folder in FOLDERS if folder.is_dir()), None)
+    parser.add_argument("folder", nargs="?", type=Path, default=default, help="of Markdown files")
+
+
+def read_markdown(folder: Path) -> list[str]:
     files = sorted(folder.rglob("*.md"))
     return [file.read_bytes().decode(errors="ignore") for file in files]
 

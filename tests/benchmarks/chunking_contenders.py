@@ -25,11 +25,15 @@ def count(text: str) -> int:
     return len(encoding().encode_ordinary(text))
 
 
-def kitelift(counted_by: str = "tiktoken") -> tuple[Prepare, Callable[[object], list[str]]]:
+def kitelift(
+    counted_by: str = "tiktoken", min_tokens: int = 0
+) -> tuple[Prepare, Callable[[object], list[str]]]:
     from chunking import StructureAwareChunker
     from chunking.parsers import parse_markdown
 
-    chunker = StructureAwareChunker(MAX_TOKENS, OVERLAP, counted_by=counted_by)
+    chunker = StructureAwareChunker(
+        MAX_TOKENS, OVERLAP, counted_by=counted_by, min_tokens=min_tokens
+    )
     return (
         lambda text: parse_markdown(text, document_id="bench"),
         lambda document: [chunk.content for chunk in chunker.chunk(document)],
@@ -172,6 +176,7 @@ def _as_it_is(text: str) -> str:
 CONTENDERS: dict[str, Callable[[], tuple[Prepare, Callable[..., list[str]]]]] = {
     "kitelift": kitelift,
     "kitelift, with parsing": kitelift_with_parsing,
+    "kitelift, min_tokens=128": lambda: kitelift(min_tokens=128),
     "kitelift, quicktok": lambda: kitelift("quicktok"),
     "kitelift, quicktok, with parsing": lambda: kitelift_with_parsing("quicktok"),
     "langchain recursive": langchain_recursive,
