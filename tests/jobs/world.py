@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -62,8 +63,9 @@ class World:
         for section, changes in self.settings.items():
             values.setdefault(section, {}).update(changes)
         path = self.folder / "kitelift.toml"
-        path.write_text(tomli_w.dumps(values), encoding="utf-8")
-        return path
+        fresh = self.folder / f"{threading.get_ident()}.toml"
+        fresh.write_text(tomli_w.dumps(values), encoding="utf-8")
+        return fresh.replace(path)  # never half written where another thread reads it
 
     # The source
 
