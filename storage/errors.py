@@ -13,6 +13,7 @@ StorageError
 ├── SettingError               stop        what the configuration names cannot work
 ├── QuotaExhaustedError        stop        the account has no money left
 ├── CollectionMismatchError    stop        every later row would fail the same way
+├── LedgerDamagedError         stop        the ledger is not what we wrote; guessing would delete
 ├── UnexpectedAnswerError      stop        a service said what we have no answer to
 └── LeaseError                 stop        another run holds the collection, or took it over
 """
@@ -203,6 +204,17 @@ class UnexpectedAnswerError(StorageError):
             f"{self.store} at {self.endpoint} refused {self.call}: {self.reason}. "
             "See its own log for the cause; `kitelift doctor` checks what it can do."
         )
+
+
+class LedgerDamagedError(StorageError):
+    """An object of the ledger cannot be read, and what it told cannot be had elsewhere."""
+
+    def __init__(self, place: str, key: str, reason: str, advice: str) -> None:
+        super().__init__(place, key, reason, advice)
+        self.place, self.key, self.reason, self.advice = place, key, reason, advice
+
+    def __str__(self) -> str:
+        return f"the ledger is damaged: {self.key} in {self.place}: {self.reason}. {self.advice}"
 
 
 class LeaseError(StorageError):

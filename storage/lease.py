@@ -15,7 +15,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from storage.errors import ConditionFailedError, LeaseError, ObjectMissingError
+from storage.errors import (
+    ConditionFailedError,
+    LeaseError,
+    LedgerDamagedError,
+    ObjectMissingError,
+)
 from storage.protocols import ObjectStore
 
 LEASE_SECONDS = 30.0
@@ -86,7 +91,8 @@ class Fence:
     def check(self, objects: ObjectStore) -> None:
         """Raise LeaseError unless the run still holds the lease. Call before every write."""
         state, _ = _read(objects, self.key)
-        if state is None or state.released or state.epoch != self.epoch:
+        ours = state is not None and (state.epoch, state.holder.run_id) == (self.epoch, self.run_id)
+        if state is None or state.released or not ours:
             holder = "nobody" if state is None or state.released else str(state.holder)
             raise LeaseError(
                 self.collection,
@@ -212,10 +218,17 @@ def current_holder(objects: ObjectStore, key: str) -> Holder | None:
 def _read(objects: ObjectStore, key: str) -> tuple[LeaseState | None, str]:
     try:
         data, etag = objects.get(key)
+        fields = json.loads(data)
+        return LeaseState(**{**fields, "holder": Holder(**fields["holder"])}), etag
     except ObjectMissingError:
         return None, ""
-    fields = json.loads(data)
-    return LeaseState(**{**fields, "holder": Holder(**fields["holder"])}), etag
+    except (ValueError, TypeError, KeyError) as error:
+        raise LedgerDamagedError(
+            objects.place,
+            key,
+            f"it is no lease ({error})",
+            "Make sure that no run is at work, then delete it.",
+        ) from None
 
 
 def _dump(state: LeaseState) -> bytes:

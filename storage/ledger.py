@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from storage.errors import ConditionFailedError, ObjectMissingError
+from storage.errors import ConditionFailedError, LedgerDamagedError, ObjectMissingError
 from storage.protocols import Location
 from storage.records import Catalogue, Part, Promotion, RunPlan, RunRecord, ShardResult
 
@@ -150,12 +150,24 @@ class Ledger:
         """What the collection of this fingerprint holds, and the etag to swap it by.
 
         Empty, with an empty etag, when no run has ended yet.
+
+        Raises:
+            LedgerDamagedError: It is there, and cannot be read.
         """
+        key = self._catalogue_key(fingerprint)
         try:
-            data, etag = self.objects.get(self._catalogue_key(fingerprint))
+            data, etag = self.objects.get(key)
+            return _CATALOGUE.validate_json(data), etag
         except ObjectMissingError:
             return Catalogue(fingerprint=fingerprint), ""
-        return _CATALOGUE.validate_json(data), etag
+        except ValidationError as error:
+            raise LedgerDamagedError(
+                self.objects.place,
+                key,
+                error.errors(include_url=False)[0]["msg"],
+                "Put an earlier version back, or delete it: the next run looks at everything "
+                "again, and pays for nothing that is in the collection.",
+            ) from None
 
     def write_catalogue(self, catalogue: Catalogue, etag: str) -> None:
         """Swap it. Raises ConditionFailedError when another run was faster."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from storage.errors import ObjectMissingError
+from storage.errors import LedgerDamagedError, ObjectMissingError
 from storage.protocols import ObjectStore, Vectors
 from storage.records import DocumentRecord, Part
 
@@ -53,7 +53,7 @@ class RecordWriter:
 
 def read_records(objects: ObjectStore, key: str) -> Iterator[DocumentRecord]:
     """Every record of one part, in row order."""
-    for batch in _batches(objects, key, RECORD_SCHEMA.names):
+    for batch in _recorded(objects, key, RECORD_SCHEMA.names):
         for row in batch.to_pylist():
             yield _record(row)
 
@@ -65,7 +65,7 @@ def find_records(
     wanted = pa.array(sorted(document_ids), pa.string())
     found: dict[str, DocumentRecord] = {}
     for part in parts:
-        for batch in _batches(objects, part.key, RECORD_SCHEMA.names):
+        for batch in _recorded(objects, part.key, RECORD_SCHEMA.names):
             hits = batch.filter(pc.is_in(batch.column("document_id"), value_set=wanted))
             for row in hits.to_pylist():
                 if row["fate"] != "duplicate":
@@ -81,7 +81,7 @@ def write_ids(objects: ObjectStore, key: str, document_ids: Sequence[str]) -> No
 
 def read_ids_of(objects: ObjectStore, key: str) -> Iterator[str]:
     """The document ids of a part, or of what `write_ids` wrote."""
-    for batch in _batches(objects, key, ["document_id"]):
+    for batch in _recorded(objects, key, ["document_id"]):
         yield from batch.column("document_id").to_pylist()
 
 
@@ -178,6 +178,25 @@ def drop_staged(objects: ObjectStore, folder: str) -> None:
     """A committed shard needs its staged vectors no more: they are in Milvus."""
     for info in list(objects.list(f"{folder}/vectors/")):
         objects.delete(info.key)
+
+
+def _recorded(objects: ObjectStore, key: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Batches of what a plan or a catalogue names: it was written whole, before its name was.
+
+    Raises:
+        LedgerDamagedError: It is gone, or cannot be read.
+    """
+    try:
+        yield from _batches(objects, key, columns)
+    except (pa.ArrowInvalid, OSError, ObjectMissingError) as error:
+        gone = isinstance(error, ObjectMissingError)
+        raise LedgerDamagedError(
+            objects.place,
+            key,
+            "it is gone" if gone else str(error).partition("\n")[0].rstrip("."),
+            "Put it back, or delete the catalogue/ beside runs/: the next run looks at everything "
+            "again, and pays for nothing that is in the collection.",
+        ) from None
 
 
 def _batches(objects: ObjectStore, key: str, columns: list[str]) -> Iterator[pa.RecordBatch]:

@@ -21,6 +21,7 @@ EXAMPLES: list[tuple[StorageError, Fate]] = [
     (errors.SettingError("[source].uri", "no such bucket", "Create it."), Fate.STOP),
     (errors.QuotaExhaustedError("openai", "insufficient_quota"), Fate.STOP),
     (errors.CollectionMismatchError("docs", "dim 384, not 512", "Name another."), Fate.STOP),
+    (errors.LedgerDamagedError("s3://b", "docs/lease.json", "cut", "Delete it."), Fate.STOP),
     (errors.UnexpectedAnswerError("Milvus", "http://host:19530", "upsert", "code 99"), Fate.STOP),
     (errors.LeaseError("docs", "run 7 on host a", "Wait for it."), Fate.STOP),
 ]

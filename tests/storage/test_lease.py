@@ -136,3 +136,13 @@ def test_whoever_was_taken_over_can_neither_beat_nor_pass_the_fence(objects):
         first.fence.check(objects)
     first.release()  # must not free what is no longer ours
     second.fence.check(objects)
+
+
+def test_a_lease_that_was_deleted_and_taken_anew_is_not_that_of_the_sleeper(objects):
+    """Both have epoch 1."""
+    sleeper = take(objects, stranger())
+    objects.delete(KEY)
+    take(objects)
+
+    with pytest.raises(LeaseError, match="run ours"):
+        sleeper.fence.check(objects)
