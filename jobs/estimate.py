@@ -51,7 +51,7 @@ def estimate(config: Config, scope: Scope, view: View) -> Estimate:
             footing.folded,
             run_id=new_run_id(),
             collection=footing.collection,
-            scope=scope,
+            scope=footing.widened(scope),
             size=shard_size(config),
             keep_vanished=lambda _: "",
             tell=view.tell,

@@ -12,6 +12,7 @@ from chunking.ids import canonical_json
 from chunking.protocols import Chunker
 from jobs.catalogue import Folded, fold_open_runs
 from jobs.config import Config
+from jobs.plan import Scope
 from jobs.worker import Order
 from storage.embeddings import Probe, open_embedder, probe
 from storage.errors import CollectionMismatchError, SettingError
@@ -37,10 +38,16 @@ class Footing:
     order: Order
     folded: Folded
     catalogue_etag: str
+    lacks_rows: bool
+    """The collection has fewer rows than the ledger knows of: nothing on record is believed."""
 
     @property
     def collection(self) -> str:
         return self.order.collection
+
+    def widened(self, scope: Scope) -> Scope:
+        """What to look at, when the records cannot be believed: each document again."""
+        return replace(scope, full=True) if self.lacks_rows else scope
 
 
 @contextmanager
@@ -68,9 +75,9 @@ def stand(config: Config, tell: Callable[[str], None] = lambda _: None) -> Itera
             catalogue, etag = ledger.catalogue(mark)
             _same_model(probed, catalogue, collection)
             folded = fold_open_runs(ledger, catalogue)
-            if not _holds(database, folded.catalogue, collection, held=held):
+            lacks_rows = not _holds(database, folded.catalogue, collection, held=held)
+            if lacks_rows:
                 tell(f"{collection} lacks rows that the ledger knows of: all is looked at again")
-                folded = replace(folded, catalogue=replace(catalogue, entries=()))
             yield Footing(
                 source=source,
                 ledger=ledger,
@@ -88,6 +95,7 @@ def stand(config: Config, tell: Callable[[str], None] = lambda _: None) -> Itera
                 ),
                 folded=folded,
                 catalogue_etag=etag,
+                lacks_rows=lacks_rows,
             )
         finally:
             database.close()

@@ -1,9 +1,10 @@
 """Drop what nobody needs any more: ledger folders of old runs, collections that no alias needs."""
 
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from storage.ledger import Ledger
-from storage.protocols import VectorDatabase
+from storage.protocols import Check, VectorDatabase
 from storage.records import ENDED
 
 KEEP_RUNS = 20
@@ -50,16 +51,20 @@ def find_garbage(
     return garbage
 
 
-def collect(garbage: Garbage, ledger: Ledger, database: VectorDatabase) -> None:
+def collect(garbage: Garbage, ledger: Ledger, database: VectorDatabase, check: Check) -> None:
+    """Drop it. `check` comes before each collection and each folder: nobody else may be at work."""
     for collection in garbage.collections:
+        check()
         database.drop(collection)
         ledger.forget_collection(collection)
     for run_id in ledger.open_runs():  # killed, and nobody goes on with what they built
         record = ledger.run(run_id)
         if record is not None and record.collection in garbage.collections:
             ledger.close_run(run_id)
-    for key in garbage.keys:
-        ledger.objects.delete(key)
+    for _, keys in groupby(garbage.keys, key=lambda key: key.rpartition("/")[0]):
+        check()
+        for key in keys:
+            ledger.objects.delete(key)
 
 
 def _stood_on(ledger: Ledger, collections: set[str]) -> set[str]:

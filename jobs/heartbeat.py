@@ -1,12 +1,16 @@
-"""Keeps a run's lease alive beside its work."""
+"""Keeps a lease alive beside the work that needs it."""
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
+from jobs.config import Config
 from storage.errors import LeaseError, StorageError
-from storage.lease import Lease
+from storage.lease import Lease, acquire, this_process
+from storage.ledger import Ledger
 
 BEATS_A_LEASE = 4
 
@@ -56,3 +60,36 @@ class Heartbeat:
                     return
             else:
                 last = time.monotonic()
+
+
+@contextmanager
+def holding(
+    config: Config,
+    ledger: Ledger,
+    name: str,
+    *,
+    wait_seconds: float,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[Callable[[], None]]:
+    """Hold the collection's lease for work of this process alone; gives the check before a write.
+
+    Raises:
+        LeaseError: A run holds it.
+    """
+    alias, seconds = config.milvus.collection, config.run.lease_seconds
+    lease = acquire(
+        ledger.objects,
+        ledger.lease_key,
+        alias,
+        this_process(name, private_workers=True),
+        lease_seconds=seconds,
+        wait_seconds=wait_seconds,
+        tell=tell,
+    )
+
+    def check() -> None:
+        heart.check()
+        lease.fence.check(ledger.objects)
+
+    with Heartbeat(lease, alias, seconds) as heart:
+        yield check

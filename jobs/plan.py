@@ -89,7 +89,7 @@ def make_plan(
         if entry.key not in present and scope.holds(source.prefix, entry.key)
     ]
     changed = [entries[key] for key in survey.shapes if key in entries]
-    earlier = _Earlier(state, [*changed, *gone], folded.unswept)
+    earlier = _Earlier(state, [*changed, *gone], folded.unswept, survey.faults)
     settled = _settle(source, listed, entries, survey, earlier)
     # An unchanged object whose document is taken from elsewhere now must be read again; so must the
     # one that it is taken from, or nobody could tell whether the two rows say the same.
@@ -176,9 +176,13 @@ class _Earlier:
     entries: list[CatalogueEntry]
     """Of objects that changed or are gone."""
     unswept: tuple[str, ...]
+    faults: Mapping[str, str]
+    """Objects that cannot be read: nobody can say what vanished from them."""
 
     def ids(self) -> Iterator[str]:
         for entry in self.entries:
+            if entry.key in self.faults:
+                continue
             for part in entry.parts:
                 yield from read_ids_of(self.state, part.key)
             yield from read_intents(self.state, entry.residue)
@@ -196,6 +200,16 @@ def _settle(
     infos = {info.key: info for info in listed}
 
     def ids_in(key: str) -> Iterator[tuple[int, str]]:
+        try:
+            yield from ids_of(key)
+        except StorageError as error:
+            if error.fate is not Fate.SET_ASIDE:
+                raise
+            if key in survey.shapes:  # else it is not this run's to report
+                del survey.shapes[key]
+                survey.faults[key] = str(error)
+
+    def ids_of(key: str) -> Iterator[tuple[int, str]]:
         entry = entries.get(key)
         if key in survey.shapes or entry is None or entry.etag != infos[key].etag:
             ids = enumerate(read_ids(source.objects, infos[key]))

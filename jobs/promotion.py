@@ -9,20 +9,36 @@ from storage.records import Promotion
 
 
 def point_alias(
-    database: VectorDatabase, ledger: Ledger, alias: str, collection: str
+    database: VectorDatabase,
+    ledger: Ledger,
+    alias: str,
+    collection: str,
+    *,
+    rollback: bool = False,
 ) -> Promotion | None:
-    """Move the alias in one step for readers, and note it; None if it points there already."""
+    """Move the alias in one step for readers; None if it points there already.
+
+    It is noted first: a note of a move that never came is harmless (its collection is not the
+    alias'), and a move without a note could not be rolled back.
+    """
     before = database.alias_target(alias)
     if before == collection:
         return None
-    database.point_alias(alias, collection)
     moved = Promotion(
         collection=collection,
         before=before or "",
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        rollback=rollback,
     )
     ledger.add_promotion(moved)
+    database.point_alias(alias, collection)
     return moved
+
+
+def rolled_back(ledger: Ledger, target: str, collection: str) -> bool:
+    """Whether the alias points to `target` because somebody moved it back from `collection`."""
+    moves = [move for move in ledger.promotions() if move.collection == target]
+    return bool(moves) and moves[-1].rollback and moves[-1].before == collection
 
 
 def promotable(database: VectorDatabase, ledger: Ledger, alias: str) -> str:

@@ -16,13 +16,13 @@ from jobs.edges import reach
 from jobs.executor import Executor
 from jobs.footing import Footing, stand
 from jobs.golden import Comparison, Query, compare, read_queries
-from jobs.guard import GuardError, cap_reached, refuse_mass_deletion
+from jobs.guard import GuardError, cap_reached, refuse_mass_deletion, too_many
 from jobs.heartbeat import Heartbeat
 from jobs.journal import Journal, new_record, now
 from jobs.placement import open_executor, private_workers
 from jobs.plan import Scope, ShardSize, make_plan
 from jobs.progress import View
-from jobs.promotion import point_alias
+from jobs.promotion import point_alias, rolled_back
 from jobs.report import Report, make_report, outcome_of
 from jobs.rooms import ShardTask
 from jobs.schedule import work_off
@@ -170,7 +170,7 @@ class _Run:
                 footing.folded,
                 run_id=run_id,
                 collection=footing.collection,
-                scope=self._options.scope,
+                scope=footing.widened(self._options.scope),
                 size=shard_size(self._config),
                 keep_vanished=self._keep_vanished,
                 tell=journal.view.tell,
@@ -286,9 +286,12 @@ class _Run:
         state = footing.ledger.objects
         runs = [record.run_id for record in footing.ledger.runs()]
         found = audit(state, catalogue, store, runs, ())
-        kinds = (found.stale, found.orphaned) if self._is_whole(plan, results) else (found.stale,)
-        surplus = [f.chunk_id for kind in kinds for f in kind.named]
-        delete_rows(store, surplus, lambda: self._fence.check(state))
+        surplus = found.stale.named
+        if self._is_whole(plan, results):
+            if not self._options.allow_delete and (many := too_many(found, self._config)):
+                return many
+            surplus = [*surplus, *found.orphaned.named]
+        delete_rows(store, [f.chunk_id for f in surplus], lambda: self._fence.check(state))
         lacks = found.missing.count + found.altered.count
         if lacks or found.foreign.count:
             return (
@@ -316,6 +319,12 @@ class _Run:
         whole = self._is_whole(plan, results) and not journal.record.reason
         ready = whole and self._config.run.promote
         if target == footing.collection or not (ready or target is None):
+            return None
+        if target and rolled_back(footing.ledger, target, footing.collection):
+            journal.view.tell(
+                f"alias {alias} was rolled back from {footing.collection} and stays at {target}; "
+                "`kitelift promote` moves it"
+            )
             return None
         golden = None
         if target is not None and queries:

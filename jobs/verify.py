@@ -8,14 +8,13 @@ from typing import Any
 from jobs.audit import Audit, Findings, audit
 from jobs.catalogue import fold_open_runs
 from jobs.config import Config, ConfigError
-from jobs.heartbeat import Heartbeat
+from jobs.heartbeat import holding
 from jobs.journal import new_run_id
 from jobs.plan import Scope, is_parquet
 from jobs.progress import View
 from jobs.run import RunOptions, run_job
 from jobs.sweep import delete_rows
 from storage.errors import SettingError
-from storage.lease import acquire, this_process
 from storage.ledger import Ledger
 from storage.milvus_lite import reachable
 from storage.objects import open_location
@@ -65,23 +64,12 @@ def verify(config: Config, view: View, *, repair: bool, wait_seconds: float = 0.
 def _delete_surplus(config: Config, view: View, wait_seconds: float) -> None:
     """Look again under the lease, so that no living run's rows are taken for left-overs."""
     ledger = Ledger(open_location(config.state.uri, config.s3), config.milvus.collection)
-    alias, seconds = config.milvus.collection, config.run.lease_seconds
-    lease = acquire(
-        ledger.objects,
-        ledger.lease_key,
-        alias,
-        this_process(f"verify-{new_run_id()}", private_workers=True),
-        lease_seconds=seconds,
-        wait_seconds=wait_seconds,
-        tell=view.tell,
-    )
-    with Heartbeat(lease, alias, seconds) as heart, _look(config) as seen:
+    name = f"verify-{new_run_id()}"
+    with (
+        holding(config, ledger, name, wait_seconds=wait_seconds, tell=view.tell) as check,
+        _look(config) as seen,
+    ):
         surplus = _audit(config, seen).to_delete
-
-        def check() -> None:
-            heart.check()
-            lease.fence.check(ledger.objects)
-
         delete_rows(seen.store, surplus, check)
         view.tell(f"{len(surplus)} rows deleted that nothing accounts for")
 

@@ -273,6 +273,8 @@ class Promotion:
     """Where it pointed until then; empty when it was new."""
     at: str
     """UTC, ISO 8601."""
+    rollback: bool = False
+    """A person moved it back: no run moves it forward again to `before`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,37 +71,50 @@ def promote(collection: str | None, as_json: bool, config_path: Path | None, deb
 @as_json
 @with_config
 def rollback(as_json: bool, config_path: Path | None, debug: bool) -> None:
-    """Point the alias where it pointed before its last move.
+    """Point the alias where it pointed before its last move; it stays there until `promote`.
 
     \b
     kitelift rollback
     """
     from jobs.promotion import earlier_collection
 
-    _move_alias(config_path, debug, as_json, earlier_collection)
+    _move_alias(config_path, debug, as_json, earlier_collection, rollback=True)
 
 
 @click.command()
 @click.option("--keep-runs", default=20, show_default=True, type=click.IntRange(min=0))
 @click.option("--dry-run", is_flag=True, help="Say what would go.")
+@click.option("--wait", "wait_seconds", default=0.0, help="Seconds to wait for a run.")
 @as_json
 @with_config
-def gc(keep_runs: int, dry_run: bool, as_json: bool, config_path: Path | None, debug: bool) -> None:
+def gc(
+    keep_runs: int,
+    dry_run: bool,
+    wait_seconds: float,
+    as_json: bool,
+    config_path: Path | None,
+    debug: bool,
+) -> None:
     """Drop ledger data of old runs, and collections that neither the alias nor rollback needs.
+
+    While a run is at work it is refused: what the run stands on is not settled yet.
 
     \b
     kitelift gc --dry-run
     kitelift gc --keep-runs 50
     """
     from jobs.gc import collect, find_garbage
+    from jobs.heartbeat import holding
+    from jobs.journal import new_run_id
 
     with errors_told(debug):
         config = load_config(config_path)
-        with open_database(config) as database:
-            ledger = ledger_of(config)
-            garbage = find_garbage(ledger, database, config.milvus.collection, keep_runs)
-            if not dry_run:
-                collect(garbage, ledger, database)
+        ledger, alias = ledger_of(config), config.milvus.collection
+        alone = holding(config, ledger, f"gc-{new_run_id()}", wait_seconds=wait_seconds)
+        with open_database(config) as database, nullcontext() if dry_run else alone as check:
+            garbage = find_garbage(ledger, database, alias, keep_runs)
+            if check:
+                collect(garbage, ledger, database, check)
     print_told({**asdict(garbage), "dropped": not dry_run}, as_json, render.garbage_page)
 
 
@@ -109,6 +123,8 @@ def _move_alias(
     debug: bool,
     as_json: bool,
     choose: Callable[["VectorDatabase", Ledger, str], str],
+    *,
+    rollback: bool = False,
 ) -> None:
     from jobs.promotion import point_alias
 
@@ -117,7 +133,8 @@ def _move_alias(
         alias = config.milvus.collection
         with open_database(config) as database:
             ledger = ledger_of(config)
-            moved = point_alias(database, ledger, alias, choose(database, ledger, alias))
+            chosen = choose(database, ledger, alias)
+            moved = point_alias(database, ledger, alias, chosen, rollback=rollback)
             target = database.alias_target(alias)
     told = {"alias": alias, "collection": target, "before": moved.before if moved else target}
     print_told(told, as_json, render.promotion_page)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from storage.errors import SettingError
+from storage.lease import acquire, this_process
 from storage.vectors import connect
 from tests.jobs.world import manual
 from tests.servers.openai_server import Fault
@@ -75,6 +76,57 @@ def test_promote_and_rollback_move_the_alias_and_say_so(filled):
     assert target(filled) == blue
 
 
+def test_after_a_rollback_no_run_moves_the_alias_forward_again(filled):
+    blue = target(filled)
+    filled.settings = OTHER
+    green = filled.run()["collection"]
+    assert filled.typed("rollback").returncode == 0
+    filled.put("b.parquet", {"b.md": manual("b, changed")})
+
+    nightly = filled.run()
+
+    assert (nightly["outcome"], nightly["collection"]) == ("succeeded", green)
+    assert target(filled) == blue
+    filled.settings = {"chunking": {"max_tokens": 240}}
+    third = filled.run()["collection"]
+    assert target(filled) == third
+    filled.settings = OTHER
+    filled.run()
+    assert target(filled) == green
+
+
+def test_a_move_of_the_alias_is_on_record_even_if_the_run_dies_in_it(filled, monkeypatch):
+    blue = target(filled)
+    filled.settings = OTHER
+    database_class = type(connect_to(filled))
+    with monkeypatch.context() as patched:
+        patched.setattr(database_class, "point_alias", killed_after(database_class.point_alias))
+        with pytest.raises(SystemExit):
+            filled.run()
+    assert target(filled) != blue
+
+    filled.run()
+
+    assert filled.typed("rollback").returncode == 0
+    assert target(filled) == blue
+
+
+def test_gc_waits_for_no_run_and_touches_nothing_of_it(filled):
+    ledger = filled.ledger
+    holder = this_process("nightly", private_workers=False)
+    lease = acquire(ledger.objects, ledger.lease_key, filled.alias, holder)
+    before = list(ledger.objects.list(""))
+
+    refused = filled.typed("gc", "--keep-runs", "0")
+
+    assert refused.returncode == 4
+    assert "run nightly" in refused.stderr
+    assert [info.key for info in ledger.objects.list("")] == [info.key for info in before]
+    assert filled.typed("gc", "--dry-run").returncode == 0
+    lease.release()
+    assert filled.typed("gc", "--keep-runs", "0").returncode == 0
+
+
 def test_a_collection_with_the_alias_name_is_refused_and_left_alone(world):
     with database(world) as opened:
         opened.create(world.alias, opened_spec())
@@ -114,6 +166,19 @@ def test_gc_keeps_what_the_alias_and_rollback_stand_on(filled):
     assert filled.typed("verify").returncode == 0
     assert filled.typed("rollback").returncode == 0
     assert target(filled) == collections[1]
+
+
+def connect_to(world):
+    with database(world) as opened:
+        return opened
+
+
+def killed_after(method):
+    def point_alias(*args):
+        method(*args)
+        raise SystemExit
+
+    return point_alias
 
 
 def opened_spec():

@@ -209,6 +209,31 @@ def test_a_bad_object_is_reported_and_the_rest_goes_in(world, key, data):
     assert world.run()["outcome"] == "succeeded"
 
 
+def test_an_object_outside_the_part_that_cannot_be_read_is_not_the_backfills_affair(world):
+    world.source.put("a/0.parquet", b"rubbish")
+    world.put("b/0.parquet", CORPUS)
+
+    report = world.run(prefix="b/")
+
+    assert report["outcome"] == "succeeded"
+    assert report["documents"] == counts(read=10, stored=10)
+
+
+def test_an_object_whose_ids_turn_bad_behind_a_good_footer_keeps_its_rows(world):
+    world.put("a.parquet", {"kept.md": "A text to keep."})
+    world.put("b.parquet", CORPUS)
+    world.run()
+    data, _ = world.source.get("a.parquet")
+    world.source.put("a.parquet", data[:4] + bytes(60) + data[64:])
+    world.put("c.parquet", {"new.md": "A new text."})
+
+    report = world.run()
+
+    assert report["outcome"] == "partial"
+    assert [letter["object_key"] for letter in report["dead_letters"]] == ["a.parquet"]
+    assert sorted(world.documents()) == sorted([*CORPUS, "kept.md", "new.md"])
+
+
 def test_an_object_that_turns_bad_keeps_its_rows(world):
     world.put("a.parquet", CORPUS)
     world.put("b.parquet", {"kept.md": manual("kept")})
