@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     BaseModel,
@@ -171,6 +171,23 @@ class Config(BaseModel):
     golden: GoldenSettings = GoldenSettings()
     limits: LimitSettings = LimitSettings()
 
+    @model_validator(mode="after")
+    def _keeps_the_ledger_out_of_the_source(self) -> Self:
+        source, state = (_steps(uri) for uri in (self.source.uri, self.state.uri))
+        if state[: len(source)] == source:
+            raise ValueError(
+                f"[state].uri = {self.state.uri!r} lies in [source].uri = {self.source.uri!r}, "
+                "where its Parquet files would be taken for documents; put it beside it."
+            )
+        return self
+
+
+def _steps(uri: str) -> tuple[str, ...]:
+    """A URI as the folders that lead to it."""
+    if "://" in uri and not uri.startswith("file:"):
+        return tuple(uri.rstrip("/").split("/"))
+    return Path(unquote(uri.removeprefix("file://"))).expanduser().absolute().parts
+
 
 def local_settings(config: Config) -> list[str]:
     """Settings that name a place which other machines cannot reach."""
@@ -220,13 +237,15 @@ def _told(error: ValidationError) -> str:
     """The first fault, as a person would say it."""
     fault = error.errors(include_url=False)[0]
     place = [str(step) for step in fault["loc"]]
+    reason = str(fault["msg"]).removeprefix("Value error, ")
+    if not place:  # of several sections together
+        return reason
     name = f"[{place[0]}].{'.'.join(place[1:])}" if len(place) > 1 else f"[{place[0]}]"
     if fault["type"] == "extra_forbidden":
         known = _known_keys(place[:-1])
         close = difflib.get_close_matches(place[-1], known, n=1, cutoff=0.5)
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
         return f"unknown key {name}; {hint}"
-    reason = str(fault["msg"]).removeprefix("Value error, ")
     return f"{name} = {fault['input']!r}: {reason}" if len(place) > 1 else f"{name}: {reason}"
 
 

@@ -78,6 +78,8 @@ def stand(config: Config, tell: Callable[[str], None] = lambda _: None) -> Itera
             lacks_rows = not _holds(database, folded.catalogue, collection, held=held)
             if lacks_rows:
                 tell(f"{collection} lacks rows that the ledger knows of: all is looked at again")
+            if not held:  # nothing is there that a record could be of
+                folded = replace(folded, catalogue=replace(catalogue, entries=()))
             yield Footing(
                 source=source,
                 ledger=ledger,

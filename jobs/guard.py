@@ -1,6 +1,5 @@
 """What a run may not do without being told to: wipe the collection, spend more than it may."""
 
-from jobs.audit import Audit
 from jobs.config import Config
 from storage.errors import StorageError
 from storage.records import RunPlan
@@ -39,21 +38,6 @@ def refuse_mass_deletion(plan: RunPlan, config: Config, *, whole: bool) -> None:
             f"{plan.vanished} of {plan.known_documents} documents have vanished from the "
             f"source, more than limits.max_delete_ratio = {allowed:g} allows."
         )
-
-
-def too_many(found: Audit, config: Config) -> str:
-    """Why rows of documents that the ledger does not know are left alone, if they are too many.
-
-    A ledger that lost its catalogue takes vanished documents for left-overs of a crash.
-    """
-    allowed = config.limits.max_delete_ratio
-    if found.orphaned.count <= allowed * found.rows:
-        return ""
-    return (
-        f"{found.orphaned.count} of {found.rows} rows are of documents that neither the source nor "
-        f"the ledger has, more than limits.max_delete_ratio = {allowed:g} allows; "
-        "`kitelift verify` names them, `verify --repair` or `run --allow-delete` deletes them."
-    )
 
 
 def cap_reached(config: Config, *, tokens: int, seconds: float) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jobs.attic import clear
-from jobs.audit import audit
 from jobs.catalogue import after_run, in_order
 from jobs.config import Config
+from jobs.counting import count_rows
 from jobs.edges import reach
 from jobs.executor import Executor
 from jobs.footing import Footing, stand
 from jobs.golden import Comparison, Query, compare, read_queries
-from jobs.guard import GuardError, cap_reached, refuse_mass_deletion, too_many
+from jobs.guard import GuardError, cap_reached, refuse_mass_deletion
 from jobs.heartbeat import Heartbeat
 from jobs.journal import Journal, new_record, now
 from jobs.placement import open_executor, private_workers
@@ -27,7 +27,7 @@ from jobs.report import Report, make_report, outcome_of
 from jobs.rooms import ShardTask
 from jobs.schedule import work_off
 from jobs.stopping import StopSign
-from jobs.sweep import delete_rows, sweep
+from jobs.sweep import sweep
 from storage.errors import LeaseError, SettingError, StorageError
 from storage.lease import Fence, acquire, this_process
 from storage.ledger import Ledger
@@ -162,6 +162,15 @@ class _Run:
                 "that run was planned with other settings",
                 "Leave it out, or set the old configuration again.",
             )
+        parent_run = self._options.scope.parent_run
+        parent = footing.ledger.plan(parent_run) if parent_run else None
+        if parent is not None and parent.fingerprint != footing.spec.fingerprint:
+            raise SettingError(
+                f"rerun {parent.run_id}",
+                "that run was made with other settings, whose collection this would not touch",
+                "Set them again, or bring all of the source into the new collection: "
+                "`kitelift run`.",
+            )
         journal.ledger.begin(journal.record)
         if plan is None:
             plan = make_plan(
@@ -269,36 +278,17 @@ class _Run:
         )
 
     def _verify(self, plan: RunPlan, catalogue: Catalogue, results: list[ShardResult]) -> str:
-        """Count the rows; look closer only where they are not as many as they should be.
-
-        Rows of a document that the ledger does not know are left-overs only if all of the source
-        was walked: else it may have moved to where nobody looked yet.
-
-        Returns:
-            What is wrong, or an empty text.
-        """
-        footing = self._footing
-        if any(entry.residue for entry in catalogue.entries):
-            return ""  # the run is partial as it is; what it left is told by its shards
-        store = footing.database.open(footing.collection)
-        if store.count() == sum(entry.chunks for entry in catalogue.entries):
-            return ""
-        state = footing.ledger.objects
-        runs = [record.run_id for record in footing.ledger.runs()]
-        found = audit(state, catalogue, store, runs, ())
-        surplus = found.stale.named
-        if self._is_whole(plan, results):
-            if not self._options.allow_delete and (many := too_many(found, self._config)):
-                return many
-            surplus = [*surplus, *found.orphaned.named]
-        delete_rows(store, [f.chunk_id for f in surplus], lambda: self._fence.check(state))
-        lacks = found.missing.count + found.altered.count
-        if lacks or found.foreign.count:
-            return (
-                f"{lacks} rows are missing or altered, {found.foreign.count} are not ours; "
-                "`kitelift verify --repair` mends it."
-            )
-        return ""
+        footing, state = self._footing, self._footing.ledger.objects
+        return count_rows(
+            catalogue,
+            footing.ledger,
+            footing.database.open(footing.collection),
+            whole=self._is_whole(plan, results),
+            most_orphaned=1.0
+            if self._options.allow_delete
+            else self._config.limits.max_delete_ratio,
+            check=lambda: self._fence.check(state),
+        )
 
     def _write_catalogue(self, catalogue: Catalogue) -> None:
         footing = self._footing

@@ -186,8 +186,13 @@ class Ledger:
         return collection.removeprefix(f"{self._alias}_")
 
     def owns(self, collection: str) -> bool:
-        """Whether some run of this ledger wrote that collection: another alias' may look alike."""
-        return any(record.collection == collection for record in self.runs())
+        """Whether some run of this ledger wrote that collection: another alias' may look alike.
+
+        The records of its runs may be dropped by now; its catalogue is dropped with it only.
+        """
+        catalogue = self._catalogue_key(self.fingerprint_of(collection))
+        told = any(info.key == catalogue for info in self.objects.list(catalogue))
+        return told or any(record.collection == collection for record in self.runs())
 
     def forget_collection(self, collection: str) -> None:
         """Its catalogue goes with it, or a later run would believe it."""

@@ -111,6 +111,17 @@ def test_a_move_of_the_alias_is_on_record_even_if_the_run_dies_in_it(filled, mon
     assert target(filled) == blue
 
 
+def test_gc_drops_a_collection_whose_runs_it_has_forgotten(filled):
+    blue = target(filled)
+    for tokens in (200, 220):
+        filled.settings = {"chunking": {"max_tokens": tokens, "overlap_tokens": 0}}
+        filled.run()
+        assert filled.typed("gc", "--keep-runs", "0").returncode == 0
+
+    with database(filled) as opened:
+        assert blue not in opened.collections()
+
+
 def test_gc_waits_for_no_run_and_touches_nothing_of_it(filled):
     ledger = filled.ledger
     holder = this_process("nightly", private_workers=False)

@@ -53,6 +53,14 @@ def test_every_key_of_the_page_has_a_comment():
 
 
 @pytest.mark.parametrize(
+    ("source", "state"),
+    [("s3://a/b", "s3://a/bc"), ("s3://a/b", "s3://a"), ("s3://a", "b/c"), ("a/b", "a")],
+)
+def test_the_ledger_may_stand_beside_the_source_or_above_it(source, state):
+    parse_config({"source": {"uri": source}, "state": {"uri": state}}, "here")
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("[chunking]\nmax_token = 5\n", "max_token.*max_tokens"),
@@ -64,6 +72,8 @@ def test_every_key_of_the_page_has_a_comment():
         ("[run]\nexecutor = 'spark'\n", r"\[run\].executor = 'spark'.*'ray' or 'inline'"),
         ("[limits]\nmax_delete_ratio = 2\n", r"\[limits\].max_delete_ratio = 2"),
         ("[milvus]\nuri = 'http://root:Milvus@host'\n", "KITELIFT_MILVUS_TOKEN"),
+        ("[source]\nuri = '.'\n", r"\[state\].uri = 'kitelift-state' lies in"),
+        ("[source]\nuri = 's3://a/b/'\n[state]\nuri = 's3://a/b/c'\n", r"lies in \[source\].uri"),
         ("not toml", "kitelift.toml"),
     ],
 )

@@ -5,8 +5,12 @@ from dataclasses import replace
 import pytest
 
 from chunking.model import Document
+from jobs.progress import Silence
+from jobs.rerun import rerun_options
+from jobs.run import run_job
 from storage.errors import LeaseError
 from storage.lease import acquire, this_process
+from storage.vectors import connect
 from tests.jobs.world import manual, markdown
 from tests.servers.openai_server import Fault
 
@@ -372,6 +376,41 @@ def test_a_collection_that_was_emptied_behind_our_back_is_filled_again(world):
 
     assert report["documents"]["stored"] == 10
     assert world.rows() == rows
+
+
+def test_a_collection_that_was_dropped_behind_our_back_is_built_of_what_is_there_now(world):
+    """Nothing is left that could be deleted by mistake."""
+    world.put("a.parquet", CORPUS)
+    collection = world.run()["collection"]
+    world.settings = {"chunking": {"max_tokens": 300}}
+    world.run()
+    database = connect(world.config.milvus)
+    database.drop(collection)
+    database.close()
+    world.settings = {}
+    world.put("a.parquet", {"00.md": CORPUS["00.md"]})
+
+    report = world.run()
+
+    assert (report["outcome"], report["collection"]) == ("succeeded", collection)
+    assert list(world.documents()) == ["00.md"]
+
+
+def test_a_rerun_with_other_settings_is_refused(world):
+    """It would fill another collection, which nobody reads, with a part of the source."""
+    world.put("a.parquet", {**CORPUS, "bad": "Some poison."})
+    world.server.script(Fault(contains="poison", status=400))
+    first = world.run()
+    world.settings = {"chunking": {"max_tokens": 300}}
+
+    refused = run_job(world.config, rerun_options(world.ledger, first["run_id"], 0), Silence())
+
+    assert refused["outcome"] == "failed"
+    assert "made with other settings" in refused["reason"]
+    database = connect(world.config.milvus)
+    names = [name for name in database.collections() if name.startswith(world.alias)]
+    database.close()
+    assert names == [first["collection"]]
 
 
 def test_another_setting_builds_another_collection_and_pays_only_for_new_texts(world):
