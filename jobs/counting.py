@@ -1,5 +1,7 @@
 """Before a run says that it is done: does the collection hold what the ledger says?"""
 
+from collections.abc import Collection
+
 from jobs.audit import Audit, audit
 from jobs.sweep import delete_rows
 from storage.ledger import Ledger
@@ -12,6 +14,7 @@ def count_rows(
     ledger: Ledger,
     store: VectorStore,
     *,
+    walked: Collection[str],
     whole: bool,
     most_orphaned: float,
     check: Check,
@@ -19,12 +22,14 @@ def count_rows(
     """Count the rows; look closer only where they are not as many as they should be.
 
     What is left over is deleted. Rows of a document that the ledger does not know are left-overs
-    only if all of the source was walked: else it may have moved to where nobody looked yet.
+    only if all of the source was walked: else it may have moved to where nobody looked yet. So may
+    one whose rows are missing from an object that was not walked: its record is of before.
 
     Args:
         catalogue: What the collection should hold.
         ledger: Where the records are.
         store: The collection.
+        walked: Keys of the objects that this run looked at.
         whole: Whether all of the source was walked.
         most_orphaned: Part of all rows that may be deleted as those of unknown documents.
         check: Whether we may still write.
@@ -44,7 +49,8 @@ def count_rows(
             return _too_many(found, most_orphaned)
         surplus = [*surplus, *found.orphaned.named]
     delete_rows(store, [finding.chunk_id for finding in surplus], check)
-    lacks = found.missing.count + found.altered.count
+    lacking = (*found.missing.named, *found.altered.named)
+    lacks = sum(finding.object_key in walked for finding in lacking)
     if lacks or found.foreign.count:
         return (
             f"{lacks} rows are missing or altered, {found.foreign.count} are not ours; "

@@ -283,6 +283,7 @@ class _Run:
             catalogue,
             footing.ledger,
             footing.database.open(footing.collection),
+            walked={planned.key for planned in plan.objects},
             whole=self._is_whole(plan, results),
             most_orphaned=1.0
             if self._options.allow_delete

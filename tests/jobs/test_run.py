@@ -365,6 +365,21 @@ def test_a_backfill_of_a_part_touches_nothing_outside_it(world):
     assert world.run()["documents"] == counts(read=3, stored=1, unchanged=2)
 
 
+def test_a_document_that_moves_into_the_part_is_not_missed_where_it_was(world):
+    world.put("a/0.parquet", {"moves": "Here first. 先在这里。", "stays": "Stays."})
+    world.put("b/0.parquet", {"b": "Text b."})
+    world.run()
+    world.put("a/0.parquet", {"stays": "Stays."})
+    world.put("b/0.parquet", {"b": "Text b.", "moves": "Then here. 后在那里。"})
+
+    report = world.run(prefix="b/")
+
+    assert (report["outcome"], report["reason"]) == ("succeeded", "")
+    assert world.documents() == {"moves": 1, "stays": 1, "b": 1}
+    assert world.run()["outcome"] == "succeeded"
+    assert world.documents() == {"moves": 1, "stays": 1, "b": 1}
+
+
 def test_a_collection_that_was_emptied_behind_our_back_is_filled_again(world):
     world.put("a.parquet", CORPUS)
     world.run()
