@@ -1,7 +1,7 @@
 """What a run may not do without being told to: wipe the collection, spend more than it may."""
 
 from jobs.config import Config
-from storage.errors import StorageError
+from storage.errors import SettingError, StorageError
 from storage.records import RunPlan
 
 
@@ -37,6 +37,20 @@ def refuse_mass_deletion(plan: RunPlan, config: Config, *, whole: bool) -> None:
         raise GuardError(
             f"{plan.vanished} of {plan.known_documents} documents have vanished from the "
             f"source, more than limits.max_delete_ratio = {allowed:g} allows."
+        )
+
+
+def refuse_other_settings(earlier: RunPlan | None, fingerprint: str) -> None:
+    """A run that goes on with another one's plan, or takes up what it left, writes where it wrote.
+
+    Raises:
+        SettingError: The settings are others, and so is the collection.
+    """
+    if earlier is not None and earlier.fingerprint != fingerprint:
+        raise SettingError(
+            f"run {earlier.run_id}",
+            "it was made with other settings, whose collection this run would not touch",
+            "Set them again, or bring all of the source into the new one: `kitelift run`.",
         )
 
 

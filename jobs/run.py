@@ -16,7 +16,7 @@ from jobs.edges import reach
 from jobs.executor import Executor
 from jobs.footing import Footing, stand
 from jobs.golden import Comparison, Query, compare, read_queries
-from jobs.guard import GuardError, cap_reached, refuse_mass_deletion
+from jobs.guard import GuardError, cap_reached, refuse_mass_deletion, refuse_other_settings
 from jobs.heartbeat import Heartbeat
 from jobs.journal import Journal, new_record, now
 from jobs.placement import open_executor, private_workers
@@ -28,7 +28,7 @@ from jobs.rooms import ShardTask
 from jobs.schedule import work_off
 from jobs.stopping import StopSign
 from jobs.sweep import sweep
-from storage.errors import LeaseError, SettingError, StorageError
+from storage.errors import LeaseError, StorageError
 from storage.lease import Fence, acquire, this_process
 from storage.ledger import Ledger
 from storage.objects import open_location, probe_conditional_writes
@@ -156,21 +156,9 @@ class _Run:
             collection=footing.collection,
         )
         plan = footing.ledger.plan(run_id)
-        if plan is not None and plan.fingerprint != footing.spec.fingerprint:
-            raise SettingError(
-                f"--run-id {run_id}",
-                "that run was planned with other settings",
-                "Leave it out, or set the old configuration again.",
-            )
         parent_run = self._options.scope.parent_run
-        parent = footing.ledger.plan(parent_run) if parent_run else None
-        if parent is not None and parent.fingerprint != footing.spec.fingerprint:
-            raise SettingError(
-                f"rerun {parent.run_id}",
-                "that run was made with other settings, whose collection this would not touch",
-                "Set them again, or bring all of the source into the new collection: "
-                "`kitelift run`.",
-            )
+        for earlier in (plan, footing.ledger.plan(parent_run) if parent_run else None):
+            refuse_other_settings(earlier, footing.spec.fingerprint)
         journal.ledger.begin(journal.record)
         if plan is None:
             plan = make_plan(
