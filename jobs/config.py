@@ -230,6 +230,11 @@ def parse_config(values: dict[str, Any], origin: str) -> Config:
         config.chunking.open()
     except ValueError as error:
         raise ConfigError(f"{origin}: [chunking] {error}") from None
+    except TypeError as error:
+        raise ConfigError(
+            f"{origin}: [chunking] has a value of the wrong kind ({error}); `kitelift config` "
+            "shows the defaults."
+        ) from None
     return config
 
 

@@ -4,16 +4,18 @@ from jobs.config import Config
 from storage.errors import SettingError, StorageError
 from storage.records import RunPlan
 
+ALL_THE_SAME = "--allow-delete goes on all the same."
+
 
 class GuardError(StorageError):
-    """The run would delete more than it may."""
+    """The run would delete more than it may, or there is nothing to do it with."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(reason, advice)
+        self.reason, self.advice = reason, advice
 
     def __str__(self) -> str:
-        return f"{self.reason} Nothing was changed; --allow-delete goes on all the same."
+        return f"{self.reason} Nothing was changed; {self.advice}"
 
 
 def refuse_mass_deletion(plan: RunPlan, config: Config, *, whole: bool) -> None:
@@ -28,15 +30,18 @@ def refuse_mass_deletion(plan: RunPlan, config: Config, *, whole: bool) -> None:
         GuardError: The source is empty, or too many documents have vanished from it.
     """
     if not plan.objects and whole:
+        here = f"The source {config.source.uri} lists no Parquet object"
+        if not plan.known_documents:
+            raise GuardError(f"{here}.", f"`kitelift convert PATH --to {config.source.uri}`?")
         raise GuardError(
-            f"The source {config.source.uri} lists no Parquet object; "
-            f"{plan.known_documents} documents are in the collection."
+            f"{here}; {plan.known_documents} documents are in the collection.", ALL_THE_SAME
         )
     allowed = config.limits.max_delete_ratio
     if plan.vanished > allowed * plan.known_documents:
         raise GuardError(
             f"{plan.vanished} of {plan.known_documents} documents have vanished from the "
-            f"source, more than limits.max_delete_ratio = {allowed:g} allows."
+            f"source, more than limits.max_delete_ratio = {allowed:g} allows.",
+            ALL_THE_SAME,
         )
 
 

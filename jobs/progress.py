@@ -94,7 +94,7 @@ class Lines:
     def _line(self, now: float) -> str:
         done = self._done.fates.read + self._done.fates.duplicate
         seconds = max(now - self._begun, 1e-6)
-        left = (self._documents - done) * seconds / done if done else 0.0
+        left = (self._documents - done) * seconds / done if done else None
         return (
             f"{done}/{self._documents} documents, {self._shards}/{self._total_shards} shards, "
             f"{self._done.chunks} chunks, {self._done.tokens} tokens embedded "

@@ -328,11 +328,7 @@ class _Run:
         return not whole or outcome_of(plan, results) != "succeeded"
 
     def _report(
-        self,
-        plan: RunPlan,
-        results: list[ShardResult],
-        swept: Tally,
-        golden: Comparison | None,
+        self, plan: RunPlan, results: list[ShardResult], swept: Tally, golden: Comparison | None
     ) -> Report:
         journal, ledger = self._journal, self._footing.ledger
         outcome = "partial" if journal.record.reason else outcome_of(plan, results)
@@ -369,16 +365,11 @@ def shard_size(config: Config) -> ShardSize:
 
 def _broken_off(journal: Journal, error: BaseException, config: Config, begun: float) -> Report:
     """The report of a run that ended before its end; what it committed stays, and is resumed."""
-    interrupted = isinstance(error, KeyboardInterrupt)
-    if isinstance(error, LeaseError):
+    outcome, reason = "failed", str(error)
+    if isinstance(error, LeaseError | GuardError):
         outcome = "aborted"
-    elif interrupted:
-        outcome = "partial"
-    else:
-        outcome = "aborted" if isinstance(error, GuardError) else "failed"
-    reason = (
-        "interrupted; what was committed stays, run again to go on" if interrupted else str(error)
-    )
+    elif isinstance(error, KeyboardInterrupt):
+        outcome, reason = "partial", "interrupted; what was committed stays, run again to go on"
     ledger, record = journal.ledger, replace(journal.record, reason=reason)
     journal.record = record
     plan = ledger.plan(record.run_id)

@@ -20,7 +20,7 @@ import jobs
 import storage
 from jobs.config import DEFAULT_PATH, ConfigError
 from jobs.submission import Submission
-from storage.errors import StoreUnavailableError
+from storage.errors import SettingError, StoreUnavailableError
 
 POLL_SECONDS = 0.5
 RELEASE_SECONDS = 3.0
@@ -39,13 +39,20 @@ class Cluster:
         """Connect.
 
         Raises:
-            StoreUnavailableError: Nobody answers there; like in every method.
+            SettingError: Nobody answers there.
+            StoreUnavailableError: It does not answer any more; from every method.
         """
         self._address = address
         for handler in logging.getLogger("ray").handlers:
             handler.setLevel(logging.WARNING)  # it narrates uploads and closed connections
-        with self._our_errors():
+        try:
             self._client = JobSubmissionClient(address)
+        except (RuntimeError, ConnectionError) as error:
+            raise SettingError(
+                "--address",
+                f"no dashboard of Ray answers at {address} ({_first_line(error)})",
+                "`ray start --head` starts a cluster on this machine; or name another.",
+            ) from None
 
     def submit(
         self, submission: Submission, config_file: Path | None, *, with_code: bool, retry: bool
@@ -167,8 +174,7 @@ class Cluster:
             raise self._unavailable(error) from None
 
     def _unavailable(self, error: Exception) -> StoreUnavailableError:
-        reason = str(error).strip().partition("\n")[0]
-        return StoreUnavailableError("Ray's Jobs API", self._address, reason)
+        return StoreUnavailableError("Ray's Jobs API", self._address, _first_line(error))
 
 
 def exit_code(job: JobDetails) -> int:
@@ -177,3 +183,7 @@ def exit_code(job: JobDetails) -> int:
         return 0
     code = job.driver_exit_code
     return code if code is not None and code > 0 else STOPPED
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".")

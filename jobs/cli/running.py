@@ -190,6 +190,9 @@ def submit(
             told = f"the job goes on; `kitelift submit --stop {submission.submission_id}` ends it"
             click.echo(f"kitelift: {told}", err=True)
             code = INTERRUPTED
+        if code and not started and code != INTERRUPTED:
+            told = "that is how the job of this tick ended; --retry starts it anew"
+            click.echo(f"kitelift: {told}", err=True)
     sys.exit(code)
 
 

@@ -31,6 +31,6 @@ def submit(world, ray_head):
 
     def submit(*words, **environment):
         at = ("submit", "--address", ray_head.address)
-        return world.invoke(*at, *words, RAY_AUTH_MODE="disabled", **environment)
+        return world.typed(*at, *words, RAY_AUTH_MODE="disabled", **environment)
 
     return submit

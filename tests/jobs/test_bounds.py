@@ -74,6 +74,7 @@ def test_the_first_interrupt_ends_cleanly_and_what_was_committed_stays(world, ex
     assert record.state == "partial"
     assert "SIGINT" in record.reason
     world.server.script()
+    world.settings = {}
     assert world.run()["outcome"] == "succeeded"
     paid = world.server.paid_texts()
     assert len(paid) == len(set(paid))

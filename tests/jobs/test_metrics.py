@@ -74,7 +74,7 @@ def test_a_run_on_a_cluster_exports_them_while_it_goes_on(world, ray_head, submi
     world.put("b.parquet", {"b": "The one that waits."})
     world.server.script(Fault(contains="waits", hang_seconds=600))
     job = submit("--no-wait", "--", "run")
-    assert job.exit_code == 0, job.stderr
+    assert job.returncode == 0, job.stderr
     try:
         exported = wait_for_metrics(ray_head.metrics_url, world.alias)
     finally:

@@ -61,6 +61,17 @@ def test_lines_come_every_ten_seconds_and_tell_rate_and_time_left(capsys):
     assert "0:28 left" in line
 
 
+def test_nothing_is_said_of_the_time_left_before_something_is_done(capsys):
+    now = [0.0]
+    view = Lines(clock=lambda: now[0])
+    view.begin(plan(100, 2))
+    now[0] = 11.0
+
+    view.work(Tally(tokens=100))
+
+    assert "--:-- left" in capsys.readouterr().err
+
+
 def test_the_last_shard_has_a_line_of_its_own_and_failures_are_counted(capsys):
     view = Lines(clock=lambda: 0.0)
     view.begin(plan(100, 2))

@@ -331,6 +331,14 @@ def test_documents_that_collide_in_a_chunk_id_are_told_apart_and_named(world):
     assert world.documents() == {"a": 1}
 
 
+def test_a_source_that_was_never_filled_is_told_how_to(world):
+    report = world.run()
+
+    assert report["outcome"] == "aborted"
+    assert "`kitelift convert PATH --to" in report["reason"]
+    assert "--allow-delete" not in report["reason"]
+
+
 def test_an_empty_source_and_a_mass_deletion_stop_before_anything_is_touched(world):
     world.put("a.parquet", CORPUS)
     world.run()

@@ -123,12 +123,12 @@ def test_no_secret_is_found_in_ledger_logs_reports_process_list_or_webhook(
                 RAY_TMPDIR=str(ray_folder),
             )
         page = world.folder / "night.html"
-        told = world.invoke("report", "--html", str(page), **PLANTED)
+        told = world.typed("report", "--html", str(page), **PLANTED)
         ray_logs = everything_below(ray_folder)
     finally:
         shutil.rmtree(ray_folder, ignore_errors=True)
     assert run.returncode == 1, run.stderr
-    assert told.exit_code == 0, told.stderr
+    assert told.returncode == 0, told.stderr
     assert {call.authorization for call in world.server.calls()} == {f"Bearer {key}"}
     assert len(hook.heard) == 1
     assert any(b"-m jobs run" in line for line in processes.seen)
@@ -160,25 +160,25 @@ class TestTls:
         return world
 
     def test_a_run_goes_through_tls_under_an_authority_of_ones_own(self, behind_tls, authority):
-        run = behind_tls.invoke("run", SSL_CERT_FILE=str(authority.ca_file))
+        run = behind_tls.typed("run", SSL_CERT_FILE=str(authority.ca_file))
 
-        assert run.exit_code == 0, run.stderr
+        assert run.returncode == 0, run.stderr
         assert len(behind_tls.documents()) == 4
 
     def test_an_object_store_whose_authority_is_unknown_is_not_spoken_to(self, behind_tls):
         behind_tls.settings["s3"]["ca_bundle"] = ""
 
-        run = behind_tls.invoke("run")
+        run = behind_tls.typed("run")
 
-        assert run.exit_code == 3
+        assert run.returncode == 3
         assert "certificate" in run.stderr.lower()
 
     def test_an_embedding_endpoint_whose_authority_is_unknown_gets_no_key(self, behind_tls):
         behind_tls.settings["embedding"] |= {"max_attempts": 1}
 
-        run = behind_tls.invoke("run", **PLANTED)
+        run = behind_tls.typed("run", **PLANTED)
 
-        assert run.exit_code == 3
+        assert run.returncode == 3
         assert "certificate" in run.stderr.lower()
         assert behind_tls.server.calls() == []
 
@@ -207,13 +207,13 @@ def test_the_policy_of_the_runbook_is_enough_for_a_run_and_does_not_let_it_touch
         "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
     }
 
-    first = world.invoke("run", **keys)
-    again = world.invoke("run", "--full", **keys)
-    convert = world.invoke(
+    first = world.typed("run", **keys)
+    again = world.typed("run", "--full", **keys)
+    convert = world.typed(
         "convert", str(PROJECT / "README.md"), "--to", f"s3://{bucket}/parsed", **keys
     )
 
-    assert first.exit_code == again.exit_code == 0, first.stderr + again.stderr
+    assert first.returncode == again.returncode == 0, first.stderr + again.stderr
     assert world.documents().keys() == {"0.md", "1.md", "2.md"}
-    assert convert.exit_code != 0
+    assert convert.returncode != 0
     assert "AccessDenied" in convert.stderr or "credentials" in convert.stderr

@@ -115,8 +115,8 @@ class TestOnACluster:
         first = submit(*tick)
         second = submit(*tick)
 
-        assert first.exit_code == 0, first.output
-        assert second.exit_code == 0, second.output
+        assert first.returncode == 0, first.stdout + first.stderr
+        assert second.returncode == 0, second.stdout + second.stderr
         assert '"outcome": "succeeded"' in first.stdout
         assert second.stdout == first.stdout
         assert first.stderr.strip().endswith(": submitted")
@@ -131,15 +131,17 @@ class TestOnACluster:
         left = submit(*tick, "--no-wait", "--", "run")
 
         name = left.stdout.strip()
-        assert left.exit_code == 0, left.output
+        assert left.returncode == 0, left.stdout + left.stderr
         wait_for(world.server.calls, lambda: submit("--logs", name).stdout)
         assert f"{name}: RUNNING" in submit("--status", name).stdout
         assert submit("--stop", name).stdout.strip() == f"{name}: stopping"
         wait_for(lambda: f"{name}: STOPPED, exit code 3" in submit("--status", name).stdout)
         world.server.script()
-        assert submit(*tick, "--", "run").exit_code == 3  # joins the one that was stopped
+        joined = submit(*tick, "--", "run")
+        assert joined.returncode == 3
+        assert "--retry starts it anew" in joined.stderr
         anew = submit(*tick, "--retry", "--", "run")
-        assert anew.exit_code == 0, anew.output + submit("--status", name).output
+        assert anew.returncode == 0, anew.stdout + anew.stderr + submit("--status", name).stdout
         assert len(world.documents()) == 4
 
     def test_the_cluster_is_told_nothing_but_the_command_and_the_configuration(
@@ -147,14 +149,14 @@ class TestOnACluster:
     ):
         left = submit("--", "plan", "--no-such-option", **SECRETS)
 
-        assert left.exit_code == 2, left.output  # that of the command
+        assert left.returncode == 2, left.stdout + left.stderr  # that of the command
         assert "no-such-option" in left.stdout
         client = JobSubmissionClient(ray_head.address)
         (job,) = [j for j in client.list_jobs() if (j.submission_id or "none") in left.stderr]
         assert job.entrypoint == "python -m jobs plan --no-such-option"
         assert set(job.runtime_env) <= {"working_dir", "_ray_commit"}
         logs = [path.read_text("utf-8", "replace") for path in ray_head.folder.rglob("*.*")]
-        told = "\n".join([job.model_dump_json(), left.output, *logs])
+        told = "\n".join([job.model_dump_json(), left.stdout + left.stderr, *logs])
         assert not [secret for secret in SECRETS.values() if secret in told]
 
     def test_with_code_the_cluster_runs_what_was_sent_along(self, world, submit):
@@ -162,19 +164,20 @@ class TestOnACluster:
 
         told = submit("--with-code", "--", "plan", "--debug")
 
-        assert told.exit_code == 1
+        assert told.returncode == 1
         files = re.findall(r'File "([^"]+/(?:jobs|storage)/[^"]+)"', told.stdout)
-        assert {Path(file).parent.name for file in files} >= {"jobs", "storage"}, told.output
+        assert {Path(file).parent.name for file in files} >= {"jobs", "storage"}, told.stdout
         assert all("py_modules_files/_ray_pkg_" in file for file in files)
 
     def test_an_unknown_job_and_a_dead_address_are_told_in_a_sentence(self, submit):
         unknown = submit("--status", "kitelift-nothing")
         dead = submit("--address", "http://127.0.0.1:1", "--status", "x")
 
-        assert unknown.exit_code == 2
+        assert unknown.returncode == 2
         assert "knows no job 'kitelift-nothing'" in unknown.stderr
-        assert dead.exit_code == 3
+        assert dead.returncode == 3
         assert "127.0.0.1:1" in dead.stderr
+        assert "`ray start --head`" in dead.stderr
 
 
 def wait_for(happened, told=str, seconds=60):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from chunking.model import Document
 from jobs.cli import main
@@ -95,15 +95,11 @@ class World:
             check=False,
         )
 
-    def typed(self, *words: str) -> "subprocess.CompletedProcess[str]":
+    def typed(self, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         """The same in this process, without the seconds of a new interpreter."""
-        line = self.command_line(*words)
-        told = CliRunner().invoke(main, line[3:], prog_name="kitelift")
+        line = self.words(*words)
+        told = CliRunner().invoke(main, line, prog_name="kitelift", env=environment)
         return subprocess.CompletedProcess(line, told.exit_code, told.stdout, told.stderr)
-
-    def invoke(self, *words: str, **environment: str) -> Result:
-        """The same in this process, which saves seconds; not with a Ray of its own."""
-        return CliRunner().invoke(main, self.words(*words), env=environment)
 
     def command_line(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "jobs", *self.words(*words)]
