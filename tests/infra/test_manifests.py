@@ -163,6 +163,16 @@ class TestImages:
         data = tomllib.loads((PROJECT / "pyproject.toml").read_text())
         assert data["project"]["requires-python"] == ">=3.11"
 
+    def test_our_programs_are_found_in_a_login_shell_too(self):
+        image = (INFRA / "Dockerfile").read_text(encoding="utf-8").rpartition("\nFROM ")[2]
+        (line,) = re.findall(r"echo '(export PATH=.+)' > /etc/profile.d/", image)
+        shell = ["sh", "-c", f'PATH=/usr/bin:/bin; {line}; printf %s "$PATH"']
+
+        path = subprocess.run(shell, capture_output=True, text=True, check=True).stdout
+
+        assert path == "/opt/kitelift/bin:/usr/bin:/bin"
+        assert "ENV PATH=/opt/kitelift/bin:$PATH" in image
+
     def test_the_image_carries_templates_and_styles(self):
         patterns = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["setuptools"]
         shipped = set(patterns["package-data"]["*"])
