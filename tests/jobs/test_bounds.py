@@ -61,11 +61,12 @@ def test_a_stop_begins_no_further_shard_and_the_next_run_goes_on(world):
 
 
 @pytest.mark.parametrize("executor", ["inline", pytest.param("ray", marks=pytest.mark.cluster)])
-def test_the_first_interrupt_ends_cleanly_and_what_was_committed_stays(world, executor):
+def test_the_first_interrupt_ends_cleanly_and_what_was_committed_stays(world, executor, request):
     fill(world)
+    joined = request.getfixturevalue("ray_head").joined if executor == "ray" else {}
     world.settings = {"run": {"executor": executor, "embed_texts": 1, "workers": 1}}
     world.server.script(Fault(contains="手册 1", hang_seconds=0.5))
-    run = started(world, "run", "--run-id", "stopped")
+    run = started(world, "run", "--run-id", "stopped", **joined)
     wait_for(lambda: len(world.server.paid_texts()) >= 3)
     run.send_signal(signal.SIGINT)
 

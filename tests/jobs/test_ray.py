@@ -50,14 +50,14 @@ def test_the_number_of_workers_and_the_hash_seed_change_nothing(
     assert f'"total": {expected["chunks"]["total"]}' in run.stdout
 
 
-def test_a_document_that_kills_its_worker_is_set_aside_by_name(world):
+def test_a_document_that_kills_its_worker_is_set_aside_by_name(world, ray_head):
     world.settings = {
         "run": {"executor": "ray", "shard_documents": 30},
         "embedding": {"class": "tests.jobs.deadly:DeadlyEmbedder"},
     }
     world.put("a.parquet", {**CORPUS, "deadly.md": "This one says: die now."})
 
-    run = world.command("run", "--json")
+    run = world.command("run", "--json", **ray_head.joined)
 
     assert run.returncode == 1, run.stderr
     report = world.ledger.report(world.ledger.runs()[-1].run_id)
@@ -74,12 +74,12 @@ def test_a_document_that_kills_its_worker_is_set_aside_by_name(world):
     assert sorted(world.documents()) == sorted(CORPUS)
 
 
-def test_a_refused_key_comes_back_from_the_worker_as_our_sentence(world):
+def test_a_refused_key_comes_back_from_the_worker_as_our_sentence(world, ray_head):
     world.settings = {"run": {"executor": "ray"}}
     fill(world)
     world.server.script(Fault(contains="手册", status=401, message="bad key"))
 
-    run = world.command("run")
+    run = world.command("run", **ray_head.joined)
 
     assert run.returncode == 3
     assert "refused the credentials" in run.stderr
