@@ -22,17 +22,16 @@ def join_small(sections: Iterable[Section], min_tokens: int, room_of: RoomOf) ->
     used = 0
     for section in sections:
         count = room_of(section.heading_path).counter.count
-        own = count(_text(section.parts))
-        size = count(_text(_under((), section))) + 1  # with the line ends that part it
-        is_small = section.rule == "prose" and own < min_tokens
-        shared = _shared_parent(run, parent, section) if run and is_small else ()
-        if not shared or used + size > room_of(shared).tokens:
+        if section.rule != "prose" or count(_text(section.parts)) >= min_tokens:
             yield from _joined(run, parent)
             run, used = [], 0
-            shared = ()
-        if not is_small:
             yield section
             continue
+        size = count(_text(_under((), section))) + 1  # with the line ends that part it
+        shared = _shared_parent(run, parent, section) if run else ()
+        if not shared or used + size > room_of(shared).tokens:
+            yield from _joined(run, parent)
+            run, used, shared = [], 0, ()
         run.append(section)
         parent = shared
         used += size
