@@ -43,7 +43,7 @@ class Chunked:
     parents: Sequence[Chunk] = ()
     """What `Chunk.parent_id` names: read, not searched. Numbered behind the chunks."""
     warnings: Sequence[str] = ()
-    """For the report, with counts: "llm answers not usable: 1 of 4"."""
+    """For the report, with counts: "furniture skipped: 3"."""
 
 
 @runtime_checkable

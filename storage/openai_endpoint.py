@@ -1,6 +1,7 @@
 """One request to an OpenAI-compatible endpoint. No error of the client leaves this module."""
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -30,6 +31,8 @@ from storage.retries import retry_after_seconds
 _OPENAI = "https://api.openai.com/v1"
 _BAD_INPUT = {400, 413, 422}
 _PASSING = {408, 409, 429}
+_MOST_CHAT_BYTES = 2**20
+"""Of an answer; a model that rambles on is of no use, and must not fill memory or the store."""
 _LONGEST_REASON = 300
 """Characters of the service's own words that go into a report."""
 
@@ -115,7 +118,8 @@ class OpenAIEndpoint:
                 temperature=omit if temperature is None else temperature,
                 response_format={"type": "json_object"} if json_mode else omit,
                 extra_headers=self._headers,
-            )
+            ),
+            most_bytes=_MOST_CHAT_BYTES,
         )
 
     def unavailable(self, reason: str) -> StoreUnavailableError:
@@ -123,12 +127,16 @@ class OpenAIEndpoint:
         where = self._where
         return StoreUnavailableError(where.service, self._url, self._without_key(reason))
 
-    def _read(self, request: AbstractContextManager[_Response]) -> bytes:
+    def _read(
+        self, request: AbstractContextManager[_Response], most_bytes: int = sys.maxsize
+    ) -> bytes:
         deadline = time.monotonic() + self._where.timeout_seconds
         with self._our_errors(), request as response:
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
+                if len(body) > most_bytes:
+                    raise RefusedRequestError(f"its answer has more than {most_bytes} bytes")
                 # The client's own time-out starts anew with each piece, and gateways drip blanks.
                 if time.monotonic() > deadline:
                     raise self._timed_out()

@@ -32,6 +32,8 @@ a question and its answer, a list and the words before it.
 Answer with JSON only:
 {{"segments": [{{"start": 0, "end": 512, "title_path": ["..."], "reason": "..."}}]}}"""
 
+FALL_BACK = "sections cut by structure, the chat model's answer was of no use"
+"""The warning; a number follows it."""
 _MADE_BY = "made_by"
 """Key of the metadata: `llm`, or `structure` where the model was not asked or of no use."""
 
@@ -40,11 +42,12 @@ _MADE_BY = "made_by"
 class Llm:
     """Segments of a section as a chat model proposes them, `structure` where it is of no use.
 
-    A section of which no two pieces of the least size can be made is not shown to the model.
+    A section of which no two pieces of the least size can be made is not shown to the model, nor is
+    one of tables and code alone.
     """
 
     NAME: ClassVar[str] = "llm"
-    VERSION: ClassVar[int] = 1
+    VERSION: ClassVar[int] = 2
     UNIT: ClassVar[str] = "chars"
 
     complete: Complete = field(metadata=OUTSIDE)
@@ -60,14 +63,13 @@ class Llm:
 
     def cut(self, work: Work) -> Cuts:
         pieces: list[Piece] = []
-        asked = unusable = 0
+        unusable = 0
         for section in work.sections:
             room = work.options.room(section.heading_path, self.max_size)
             flow, inside = unit_flow(section, room, work.options.sentences(), by_sentence=True)
             units = Units.of(flow, inside, room.counter)
             is_asked = self._can_be_cut(units, room)
             cuts = self._proposed(units) if is_asked else []
-            asked += is_asked
             unusable += cuts is None
             maker = self.NAME if is_asked and cuts is not None else "structure"
             if cuts is None:
@@ -75,11 +77,13 @@ class Llm:
             else:
                 found = flow.pieces(map(units.span, self._ranges(units, cuts, room)), room)
             pieces += [replace(piece, metadata={_MADE_BY: maker}) for piece in found]
-        told = f"llm answers not usable, cut by structure instead: {unusable} of {asked} sections"
-        return Cuts(pieces=pieces, warnings=[told] if unusable else ())
+        return Cuts(pieces=pieces, warnings=[f"{FALL_BACK}: {unusable}"] if unusable else ())
 
     def _can_be_cut(self, units: Units, room: Room) -> bool:
-        if len(units.units) < 2:
+        """Whether there is something to decide: some cut is needed, and not all are forced."""
+        if all(unit.is_whole for unit in units.units):
+            return False
+        if not any(room.fits(units.body((at, at + 2))) for at in range(len(units.units) - 1)):
             return False
         everything = (0, len(units.units))
         is_long = units.size(everything) >= 2 * max(self.min_size, 1)

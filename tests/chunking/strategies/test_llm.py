@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from chunking import Block, Document, make_chunker
-from chunking.strategies.llm import read_cuts
+from chunking.strategies.llm import FALL_BACK, read_cuts
 from storage.completions import Completer
 from storage.local_objects import LocalObjectStore
 from storage.protocols import Location
@@ -196,6 +196,30 @@ def test_a_section_that_cannot_be_cut_in_two_is_not_shown():
     assert chunk.metadata == {"made_by": "structure"}
 
 
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [Block(kind="table", text="| a | b |\n|---|---|\n" + "| 一 | 二 |\n" * 300)],
+        [Block(kind="code", text="x = 1\n" * 900)],
+        [
+            Block(kind="table", text="| a |\n|---|\n" + "| 一 |\n" * 90),
+            Block(kind="code", text="x\n" * 400),
+        ],
+        [Block(kind="paragraph", text=sentence * 330) for sentence in ("字词句", "abc", "一二三")],
+    ],
+    ids=["table", "code", "table and code", "paragraphs that stand alone"],
+)
+def test_where_nothing_is_to_be_decided_the_model_is_not_asked(blocks):
+    def never(*_):
+        raise AssertionError("asked")
+
+    document = a_document(*blocks)
+    chunks = chunk_by_the_rules(with_answer(never), document, max_tokens=8_191, mixed=True)
+
+    assert len(chunks) > 1
+    assert {chunk.metadata["made_by"] for chunk in chunks} == {"structure"}
+
+
 def test_of_no_use_is_told_and_cut_by_structure():
     blocks = [
         Block(kind="paragraph", text=PROSE, heading_path=(name,)) for name in ("好", "坏", "也好")
@@ -209,7 +233,7 @@ def test_of_no_use_is_told_and_cut_by_structure():
     makers = {chunk.heading_path[0]: chunk.metadata["made_by"] for chunk in made.chunks}
 
     assert makers == {"好": "llm", "坏": "structure", "也好": "llm"}
-    assert made.warnings == ("llm answers not usable, cut by structure instead: 1 of 3 sections",)
+    assert made.warnings == (f"{FALL_BACK}: 1",)
     assert make("llm").cut(a_document(*blocks)).warnings == ()
 
 
