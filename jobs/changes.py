@@ -1,19 +1,23 @@
 """Chunk what is due, and compare it with the rows that stand in the collection."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from chunking.ids import ID_JOINT
-from chunking.model import Chunk
-from chunking.protocols import Chunker, chunk_fully
+from chunking.model import Chunk, Document
+from chunking.protocols import Chunked, Chunker, chunk_fully
 from chunking.text import is_blank
-from jobs.chunkers import VectorChunker
 from jobs.docket import Arrival, Docket
+from jobs.rooms import Rooms, ShardTask
+from jobs.sentences import VectorChunker
 from jobs.windows import Window
 from storage.errors import Fate, StorageError
-from storage.protocols import RowKey, VectorStore
+from storage.protocols import CompletionTally, RowKey, VectorStore
 from storage.records import Tally
+from storage.sentence_vectors import Shelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,24 +49,17 @@ class Change:
         return {chunk.chunk_id for chunk in self.chunks}.union(self.stood)
 
 
-def chunk_documents(window: Window, chunker: Chunker, docket: Docket) -> list[Draft]:
+def chunk_documents(window: Window, task: ShardTask, rooms: Rooms, docket: Docket) -> list[Draft]:
     """Chunk each document; one that fails goes to the dead letters alone.
 
     Raises:
-        StorageError: Of fate RETRY or STOP, from a model by whose vectors is cut.
+        StorageError: Of fate RETRY or STOP, from a model that is asked where to cut.
     """
     drafts: list[Draft] = []
-    with docket.stage("chunk"), _counted(chunker, docket):
-        if isinstance(chunker, VectorChunker):
-            chunker.prepare(document for _, document in window)
-        for arrival, document in window:
-            try:
-                made = chunk_fully(chunker, document)
-            except Exception as error:
-                if isinstance(error, StorageError) and error.fate is not Fate.SET_ASIDE:
-                    raise
-                # Whatever a document does, the rest goes on.
-                docket.set_aside(arrival, "chunk", f"{type(error).__name__}: {error}")
+    with docket.stage("chunk"), _counted(rooms, docket):
+        for arrival, made in _chunked(window, task, rooms, docket):
+            if isinstance(made, str):
+                docket.set_aside(arrival, "chunk", made)
                 continue
             chunks = (*made.chunks, *made.parents)
             if any(is_blank(chunk.content) for chunk in chunks):  # no model takes it
@@ -73,17 +70,66 @@ def chunk_documents(window: Window, chunker: Chunker, docket: Docket) -> list[Dr
     return drafts
 
 
+def _chunked(
+    window: Window, task: ShardTask, rooms: Rooms, docket: Docket
+) -> Iterator[tuple[Arrival, Chunked | str]]:
+    """What came of each document, in order: chunks, or why there are none."""
+    documents = [document for _, document in window]
+    if isinstance(rooms.chunker, VectorChunker):
+        made = _cut_by_vectors(documents, rooms.chunker, rooms.shelf(task), docket)
+    elif rooms.chat_model is not None:
+        made = _cut_at_once(documents, rooms.chunker, rooms.chat_model.concurrent_requests)
+    else:
+        made = (_cut(document, rooms.chunker) for document in documents)
+    yield from zip((arrival for arrival, _ in window), made, strict=True)
+
+
+def _cut_by_vectors(
+    documents: Iterable[Document], chunker: VectorChunker, shelf: Shelf, docket: Docket
+) -> Iterator[Chunked | str]:
+    """Sentences of many documents are embedded in one call."""
+    for batch, sentences in chunker.batches(documents):
+        with docket.stage("sentences"):
+            chunker.vectors.fetch(sentences, shelf)
+        yield from (_cut(document, chunker) for document in batch)
+
+
+def _cut_at_once(
+    documents: Iterable[Document], chunker: Chunker, count: int
+) -> Iterator[Chunked | str]:
+    """As many documents at a time as requests may be in flight."""
+    with ThreadPoolExecutor(count) as threads:
+        yield from threads.map(partial(_cut, chunker=chunker), documents)
+
+
+def _cut(document: Document, chunker: Chunker) -> Chunked | str:
+    try:
+        return chunk_fully(chunker, document)
+    except Exception as error:
+        if isinstance(error, StorageError) and error.fate is not Fate.SET_ASIDE:
+            raise
+        return f"{type(error).__name__}: {error}"  # whatever a document does, the rest goes on
+
+
 @contextmanager
-def _counted(chunker: Chunker, docket: Docket) -> Iterator[None]:
-    """Tokens that were embedded to find where to cut are paid for like others."""
-    if not isinstance(chunker, VectorChunker):
-        yield
-        return
-    before = chunker.vectors.tokens
+def _counted(rooms: Rooms, docket: Docket) -> Iterator[None]:
+    """Enter what finding out where to cut has cost, whatever came of it."""
+    chunker, chat_model = rooms.chunker, rooms.chat_model
+    asked = chat_model.tally if chat_model else CompletionTally()
     try:
         yield
     finally:
-        docket.add(Tally(tokens=chunker.vectors.tokens - before))
+        if isinstance(chunker, VectorChunker):
+            docket.add(chunker.vectors.take_work())
+        if chat_model:
+            work = chat_model.tally.since(asked)
+            docket.add(
+                Tally(
+                    completion_requests=work.requests,
+                    completion_tokens=work.tokens,
+                    completions_reused=work.reused,
+                )
+            )
 
 
 def compare(drafts: Iterable[Draft], store: VectorStore, docket: Docket) -> list[Change]:

@@ -147,9 +147,12 @@ def sizes_chart(report: Report, width: int) -> str:
 
 
 def fill_chart(report: Report, width: int) -> str:
-    """Which part of the budget the chunks of each kind fill; "" where there is no budget."""
-    most = report["chunking"]["max_tokens"]
-    if not most or not report["chunk_tokens"]:
+    """Which part of their limit the chunks of each kind fill.
+
+    Nothing where the strategy counts characters: of chunks a report has tokens alone.
+    """
+    most = report["chunking"]["size"]
+    if report["chunking"]["unit"] != "tokens" or not report["chunk_tokens"]:
         return ""
     counts: dict[tuple[str, int], int] = {}
     for kind, bins in report["chunk_tokens"].items():

@@ -21,6 +21,7 @@ from pydantic import (
 
 from chunking.protocols import Chunker
 from chunking.strategies import make_chunker, needs_of
+from storage.completion_settings import CompletionSettings
 from storage.embedding_settings import EmbeddingSettings
 from storage.milvus_settings import MilvusSettings
 from storage.protocols import SearchMode
@@ -69,9 +70,12 @@ class ChunkingSettings(BaseModel):
         needs = needs_of(self.strategy)
         for need in needs:
             if need in options:
-                raise ValueError(f"{need!r} is no setting; [embedding] names the model.")
+                raise ValueError(f"{need!r} is no setting; {_MODEL_IN[need]} names the model.")
         given = {need: (models or {}).get(need, _no_model) for need in needs}
         return make_chunker(self.strategy, **options, **given)
+
+
+_MODEL_IN = {"embed": "[embedding]", "complete": "[completion]"}
 
 
 def _no_model(*_: object) -> NoReturn:
@@ -150,7 +154,7 @@ class LimitSettings(BaseModel):
     max_tokens: int = Field(default=0, ge=0)
     """Tokens that one run may embed; then it ends partial, and the next goes on. 0 is no limit."""
     max_cost: float = Field(default=0.0, ge=0)
-    """As max_tokens, by embedding.cost_per_million_tokens."""
+    """As max_tokens, for what embedder and chat model cost by their cost_per_million_tokens."""
     deadline_seconds: float = Field(default=0.0, ge=0)
     """How long one run may take before it ends partial. 0 is no limit."""
 
@@ -165,6 +169,7 @@ class Config(BaseModel):
     s3: S3Settings = S3Settings()
     chunking: ChunkingSettings = ChunkingSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    completion: CompletionSettings = CompletionSettings()
     milvus: MilvusSettings = MilvusSettings()
     rerank: RerankSettings = RerankSettings()
     run: RunSettings = RunSettings()
@@ -235,7 +240,21 @@ def parse_config(values: dict[str, Any], origin: str) -> Config:
             f"{origin}: [chunking] has a value of the wrong kind ({error}); `kitelift config` "
             "shows the defaults."
         ) from None
+    check_chat_model(config, f"{origin}: ")
     return config
+
+
+def check_chat_model(config: Config, origin: str = "") -> bool:
+    """Whether the strategy asks a chat model. Raises ConfigError when none is named for it."""
+    strategy = config.chunking.strategy
+    if "complete" not in needs_of(strategy):
+        return False
+    if not config.completion.model:
+        raise ConfigError(
+            f"{origin}[completion].model is empty, and the strategy {strategy!r} asks a chat "
+            "model; name one, and the base_url of its endpoint."
+        )
+    return True
 
 
 def _told(error: ValidationError) -> str:

@@ -58,6 +58,8 @@ class Docket:
         self._begun = begun
         self._told = Tally()
         self._since = Tally()
+        self._within = 0.0
+        """Seconds of stages inside of the one that goes on."""
         self._writer = RecordWriter()
         self._records: list[DocumentRecord] = []
 
@@ -143,11 +145,14 @@ class Docket:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        begun = time.monotonic()
+        """Time what is done in it; a stage within another one counts for itself alone."""
+        begun, around, self._within = time.monotonic(), self._within, 0.0
         try:
             yield
         finally:
-            self._since += Tally(seconds={name: time.monotonic() - begun})
+            took = time.monotonic() - begun
+            self._since += Tally(seconds={name: took - self._within})
+            self._within = around + took
 
     def flush(self) -> None:
         """At the end of a window: keep its records, and tell the live display."""

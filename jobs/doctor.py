@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from jobs.config import Config
+from jobs.chunkers import open_chat_model
+from jobs.config import Config, check_chat_model
 from jobs.plan import is_parquet
 from storage.embeddings import open_embedder, probe
 from storage.errors import StorageError
@@ -30,6 +31,7 @@ def examine(config: Config) -> Iterator[Finding]:
         "source": _source,
         "state": _state,
         "embedding": _embedding,
+        **({"completion": _completion} if check_chat_model(config) else {}),
         "milvus": _milvus,
         "executor": _executor,
     }
@@ -62,6 +64,13 @@ def _state(config: Config) -> str:
 def _embedding(config: Config) -> str:
     probed = probe(open_embedder(config.embedding))
     return f"{probed.name} answers the canary text with {probed.dim} dimensions"
+
+
+def _completion(config: Config) -> str:
+    chat_model = open_chat_model(config)
+    assert chat_model is not None
+    chat_model.check()
+    return f"{config.completion.model} answers a plain prompt"
 
 
 def _milvus(config: Config) -> str:

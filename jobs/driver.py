@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import ray
 from ray.exceptions import (
@@ -25,7 +25,7 @@ from jobs.docket import Note
 from jobs.executor import Lost
 from jobs.meters import Meters
 from jobs.rooms import ShardTask
-from jobs.worker import Fault, Order, Outcome, walk
+from jobs.worker import Fault, Model, Order, Outcome, walk
 from storage.errors import SettingError, StoreUnavailableError
 from storage.records import Tally
 from storage.throttles import Pace
@@ -45,7 +45,7 @@ class RayExecutor:
         self,
         order: Order,
         note: Note,
-        pace: Pace,
+        paces: Mapping[Model, Pace],
         *,
         workers: int,
         run: Mapping[str, str],
@@ -56,12 +56,12 @@ class RayExecutor:
         Args:
             order: What every task of the run shares.
             note: Hears of the work.
-            pace: Of requests, shared by all workers.
+            paces: Of requests to each model, shared by all workers.
             workers: Tasks at work at once; 0 is one a CPU.
             run: What its metrics are tagged with (see jobs/metrics.py).
             local: Settings that name what only this machine sees.
         """
-        self._order, self._note, self._pace = order, note, pace
+        self._order, self._note, self._paces = order, note, paces
         self._workers, self._local, self._run = workers, local, run
         self._running: dict[Any, ShardTask] = {}
         self._started = False
@@ -76,7 +76,7 @@ class RayExecutor:
         # Beside the driver: on a node of its own choosing it would end the run with that node.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         desk = ray.remote(num_cpus=0, scheduling_strategy=here)(_Desk)  # type: ignore[call-overload]
-        self._desk: Any = desk.remote(self._pace)
+        self._desk: Any = desk.remote(self._paces)
         self._order_ref = ray.put(self._order)
         self._walk = ray.remote(num_cpus=1, max_retries=0)(_walk)
         self._meters = Meters(self._run)
@@ -148,8 +148,8 @@ class RayExecutor:
 class _Desk:
     """What all workers of a run share: the live tally, and the pace of requests."""
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, paces: Mapping[Model, Pace]) -> None:
+        self._paces = paces
         self._since = Tally()
 
     def note(self, work: Tally) -> None:
@@ -160,31 +160,32 @@ class _Desk:
         since, self._since = self._since, Tally()
         return since
 
-    def reserve(self, tokens: int) -> float:
+    def reserve(self, model: Model, tokens: int) -> float:
         """Seconds to wait until a request of so many tokens may be sent."""
-        return self._pace.reserve(tokens, time.monotonic())
+        return self._paces[model].reserve(tokens, time.monotonic())
 
-    def slow_down(self, retry_after: float | None) -> None:
-        self._pace.slow_down(retry_after, time.monotonic())
+    def slow_down(self, model: Model, retry_after: float | None) -> None:
+        self._paces[model].slow_down(retry_after, time.monotonic())
 
 
 class _DeskThrottle:
-    """A worker's end of the shared pace."""
+    """A worker's end of a shared pace."""
 
-    def __init__(self, desk: Any) -> None:
-        self._desk = desk
+    def __init__(self, desk: Any, model: Model) -> None:
+        self._desk, self._model = desk, model
 
     def acquire(self, tokens: int) -> None:
-        wait = ray.get(self._desk.reserve.remote(tokens))
+        wait = ray.get(self._desk.reserve.remote(self._model, tokens))
         if wait > 0:
             time.sleep(wait)
 
     def slow_down(self, retry_after: float | None) -> None:
-        self._desk.slow_down.remote(retry_after)
+        self._desk.slow_down.remote(self._model, retry_after)
 
 
 def _walk(order: Order, task: ShardTask, desk: Any) -> Outcome:
-    return walk(order, task, desk.note.remote, _DeskThrottle(desk))
+    throttles = {model: _DeskThrottle(desk, model) for model in get_args(Model)}
+    return walk(order, task, desk.note.remote, throttles)
 
 
 def _init() -> None:

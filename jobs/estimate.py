@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.changes import Change, chunk_documents, compare
+from jobs.chunkers import open_chat_model
 from jobs.config import Config
 from jobs.docket import Docket
 from jobs.footing import Footing, stand
@@ -19,6 +20,7 @@ from storage.errors import Fate, StorageError
 from storage.lease import Fence
 from storage.ledger import Ledger
 from storage.memory_vectors import MemoryVectorDatabase
+from storage.protocols import ChatModel, CompletionTally
 from storage.records import RunPlan, ShardPlan, Tally
 
 Estimate = dict[str, Any]
@@ -41,8 +43,10 @@ class _Sum:
 def estimate(config: Config, scope: Scope, view: View) -> Estimate:
     """Documents new, changed, unchanged and vanished; chunks; tokens to embed; cost and time.
 
-    Reads everything that a run would read, in this process; writes nothing. Time is told by the
-    token rate of the last run that embedded anything, where there is one.
+    Reads everything that a run would read, in this process; writes nothing, and pays no model.
+    Sentences whose vector is not kept, and sections whose answer of a chat model is not, are
+    counted; their documents are cut by size here. Time is told by the token rate of the last run
+    that embedded anything, where there is one.
     """
     with stand(config, view.tell) as footing:
         plan = make_plan(
@@ -57,18 +61,18 @@ def estimate(config: Config, scope: Scope, view: View) -> Estimate:
             tell=view.tell,
         )
         view.begin(plan)
-        rooms = _rooms(footing)
+        rooms = _rooms(footing, open_chat_model(config, is_dry=True))
         total, seen = _Sum(), set[str]()
         for shard in plan.shards:
             _look_at(_task(shard, config), rooms, total, seen, view)
-        return _told(config, footing, plan, total)
+        return _told(config, footing, plan, total, rooms.chat_model)
 
 
 def _look_at(task: ShardTask, rooms: Rooms, total: _Sum, seen: set[str], view: View) -> None:
     docket = Docket(task.shard.object_key, view.work)
     try:
         for window in read_windows(task, rooms, docket):
-            changes = compare(chunk_documents(window, rooms.chunker, docket), rooms.store, docket)
+            changes = compare(chunk_documents(window, task, rooms, docket), rooms.store, docket)
             for change in changes:
                 _count(change, total)
                 docket.stored(change.arrival, change.chunks)
@@ -109,17 +113,22 @@ def _count(change: Change, total: _Sum) -> None:
     total.deletes += len(change.stale)
 
 
-def _rooms(footing: Footing) -> Rooms:
+def _rooms(footing: Footing, chat_model: ChatModel | None) -> Rooms:
     if footing.database.describe(footing.collection) is not None:
-        return open_rooms(footing.order, footing.embedder)
+        return open_rooms(footing.order, footing.embedder, chat_model, is_dry=True)
     empty = MemoryVectorDatabase()  # the collection is not there yet: nothing to compare with
     empty.create(footing.collection, footing.spec)
-    return open_rooms(footing.order, footing.embedder, store=empty.open(footing.collection))
+    store = empty.open(footing.collection)
+    return open_rooms(footing.order, footing.embedder, chat_model, store, is_dry=True)
 
 
-def _told(config: Config, footing: Footing, plan: RunPlan, total: _Sum) -> Estimate:
+def _told(
+    config: Config, footing: Footing, plan: RunPlan, total: _Sum, chat_model: ChatModel | None
+) -> Estimate:
+    asked = chat_model.tally if chat_model else CompletionTally()
     fates = (total.work + plan.skipped).fates
     rate = _tokens_per_second(footing.ledger)
+    tokens = total.tokens + total.work.sentence_tokens
     return {
         "collection": footing.collection,
         "builds_collection": footing.database.describe(footing.collection) is None,
@@ -148,9 +157,16 @@ def _told(config: Config, footing: Footing, plan: RunPlan, total: _Sum) -> Estim
         "embedding": {
             "texts": total.texts,
             "tokens": total.tokens,
-            "cost": total.tokens / 1e6 * config.embedding.cost_per_million_tokens,
+            "sentences": total.work.sentences,
+            "sentence_tokens": total.work.sentence_tokens,
+            "cost": tokens / 1e6 * config.embedding.cost_per_million_tokens,
         },
-        "seconds": round(total.tokens / rate, 1) if rate else None,
+        "completion": {
+            "requests": asked.unasked,
+            "prompt_tokens": asked.unasked_tokens,
+            "reused": asked.reused,
+        },
+        "seconds": round(tokens / rate, 1) if rate else None,
     }
 
 
@@ -159,5 +175,6 @@ def _tokens_per_second(ledger: Ledger) -> float:
     for record in reversed(ledger.runs()):
         report = ledger.report(record.run_id)
         if report and report["embedding"]["tokens"] and report["seconds"]:
-            return float(report["embedding"]["tokens"] / report["seconds"])
+            tokens = report["embedding"]["tokens"] + report["embedding"]["sentence_tokens"]
+            return float(tokens / report["seconds"])
     return 0.0

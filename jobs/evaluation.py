@@ -18,7 +18,8 @@ from chunking.model import Chunk, Document
 from chunking.parsers import ParseError, parse_bytes, with_blocks
 from chunking.protocols import Chunker, chunk_fully
 from chunking.strategies import needs_of
-from jobs.chunkers import VectorChunker, open_chunker
+from jobs.chunk_size import ChunkSize, chunk_size
+from jobs.chunkers import open_chat_model, open_chunker
 from jobs.config import Config, ConfigError
 from jobs.conversion.sources import find_inputs
 from jobs.evaluation_cache import KeptEmbedder, Passage, Passages, kept_passages
@@ -28,6 +29,7 @@ from jobs.evaluation_scores import CUTOFFS, Answer, answer, scores, scores_by
 from jobs.evaluation_words import WordIndex, best_first, fused
 from jobs.parents import Child, rank_parents
 from jobs.plan import is_parquet
+from jobs.sentences import VectorChunker
 from storage.documents import document_hash, read_documents
 from storage.embeddings import open_embedder
 from storage.errors import BadDocumentError
@@ -92,6 +94,8 @@ def evaluate(
             f"no question can be answered by these documents; line {questions[0].number}: "
             f"{reasons[questions[0].number]}."
         )
+    for point in points:
+        open_chat_model(_with(point, config))  # so that none fails after others were paid for
     state = open_location(config.state.uri, config.s3)
     embedder = KeptEmbedder(open_embedder(config.embedding), state)
     embedded = embedder.embed([question.question for question in asked])
@@ -101,7 +105,7 @@ def evaluate(
     tell(f"{len(asked)} questions, {len(documents)} documents, {embedder.name}")
     results = []
     for number, point in enumerate(points, 1):
-        results.append(_try(point, corpus, embedder, state, mode))
+        results.append(_try(point, corpus, config, embedder, state, mode))
         tell(f"{number} of {len(points)}: {point.name}, Recall@5 {results[-1]['recall']['5']:.3f}")
     return {
         "documents": len(documents),
@@ -115,12 +119,17 @@ def evaluate(
 
 
 def _try(
-    point: Point, corpus: Corpus, embedder: KeptEmbedder, state: Location, mode: SearchMode
+    point: Point,
+    corpus: Corpus,
+    config: Config,
+    embedder: KeptEmbedder,
+    state: Location,
+    mode: SearchMode,
 ) -> dict[str, Any]:
     begun = time.monotonic()
-    chunker = open_chunker(point.settings, lambda: embedder)
-    model = embedder.name if needs_of(point.strategy) else ""
-    shaping = [corpus.mark, dict(chunker.settings), model]
+    chat_model = open_chat_model(_with(point, config))
+    chunker = open_chunker(point.settings, lambda: embedder, chat_model)
+    shaping = [corpus.mark, dict(chunker.settings), _models(point, config, embedder)]
     key = hashlib.sha256(canonical_json(shaping)).hexdigest()
     passages = kept_passages(state, key, lambda: _cut(corpus.documents, chunker))
     answers = _ask(corpus, passages, embedder, mode)
@@ -133,21 +142,42 @@ def _try(
         "by_kind": scores_by(answers, "kind"),
         "by_language": scores_by(answers, "language"),
         "missed": [each.question.number for each in answers if not each.is_found(5)],
+        "completion_tokens": chat_model.tally.tokens if chat_model else 0,
         "seconds": round(time.monotonic() - begun, 2),
     }
 
 
+def _with(point: Point, config: Config) -> Config:
+    return config.model_copy(update={"chunking": point.settings})
+
+
+def _models(point: Point, config: Config, embedder: KeptEmbedder) -> Any:
+    """What of the models that its strategy asks shapes the chunks."""
+    needs = needs_of(point.strategy)
+    if "complete" in needs:
+        return config.completion.shaping
+    return embedder.name if needs else ""
+
+
 def _cut(documents: Sequence[Document], chunker: Chunker) -> Passages:
-    if isinstance(chunker, VectorChunker):
-        chunker.prepare(documents)
     chunks: list[Passage] = []
     parents: list[Passage] = []
-    for document in documents:
+    for document in _in_turn(documents, chunker):
         made = chunk_fully(chunker, document)
         places = {parent.chunk_id: len(parents) + at for at, parent in enumerate(made.parents)}
         parents += [_passage(parent, -1) for parent in made.parents]
         chunks += [_passage(chunk, places.get(chunk.parent_id, -1)) for chunk in made.chunks]
     return Passages(chunks, parents)
+
+
+def _in_turn(documents: Sequence[Document], chunker: Chunker) -> Iterator[Document]:
+    """Each when it can be cut: sentences of many documents are embedded in one call."""
+    if not isinstance(chunker, VectorChunker):
+        yield from documents
+        return
+    for batch, sentences in chunker.batches(documents):
+        chunker.vectors.fetch(sentences)
+        yield from batch
 
 
 def _passage(chunk: Chunk, parent: int) -> Passage:
@@ -217,17 +247,15 @@ def _size(passages: Passages, chunker: Chunker, embedder: KeptEmbedder) -> dict[
         "parents": len(passages.parents),
         "index_bytes": text + 4 * embedder.dim * len(rows),
         "mean_tokens": round(fmean(tokens), 1) if tokens else 0.0,
-        "fill": round(_fill(passages, chunker.settings), 4),
+        "fill": round(_fill(passages, chunk_size(chunker.settings)), 4),
     }
 
 
-def _fill(passages: Passages, settings: Mapping[str, Any]) -> float:
+def _fill(passages: Passages, size: ChunkSize) -> float:
     """Mean size of a chunk as a part of the most that its strategy lets it have."""
-    names = ("child_size", "max_size", "max_chars", "max_coarse_len", "size", "max_tokens")
-    largest = next(settings[name] for name in names if name in settings)
-    in_chars = settings.get("unit") == "chars"
-    sizes = [len(each.content) if in_chars else each.tokens for each in passages.chunks]
-    return fmean(sizes) / largest if sizes else 0.0
+    in_tokens = size.unit == "tokens"
+    sizes = [each.tokens if in_tokens else len(each.content) for each in passages.chunks]
+    return fmean(sizes) / size.most if sizes else 0.0
 
 
 def _parsed(folder: str, config: Config, tell: Tell) -> Iterator[Document]:

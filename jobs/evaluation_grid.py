@@ -73,8 +73,6 @@ def _every_strategy() -> Iterable[str]:
 def _points_of(line: str) -> Iterable[Point]:
     strategy, _, rest = line.partition(":")
     axes: dict[str, list[Any]] = {}
-    if "complete" in needs_of(strategy):
-        raise ConfigError(f"--grid {line}: {strategy} asks a chat model, which eval does not.")
     for option in filter(None, rest.split(",")):
         name, equal, values = option.partition("=")
         if not equal or not values:

@@ -7,9 +7,8 @@ from typing import Protocol, Self
 
 from jobs.docket import Note
 from jobs.rooms import ShardTask
-from jobs.worker import Order, Outcome, walk
+from jobs.worker import Order, Outcome, Throttles, walk
 from storage.records import Tally
-from storage.throttles import Throttle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +51,8 @@ class Executor(Protocol):
 class InlineExecutor:
     """Walks each task in this process, when it is asked for the next one that is done."""
 
-    def __init__(self, order: Order, note: Note, throttle: Throttle) -> None:
-        self._order, self._note, self._throttle = order, note, throttle
+    def __init__(self, order: Order, note: Note, throttles: Throttles) -> None:
+        self._order, self._note, self._throttles = order, note, throttles
         self._waiting: deque[ShardTask] = deque()
 
     @property
@@ -68,7 +67,7 @@ class InlineExecutor:
         if not self._waiting:
             return None
         task = self._waiting.popleft()
-        return task, walk(self._order, task, self._note, self._throttle)
+        return task, walk(self._order, task, self._note, self._throttles)
 
     def count(self, work: Tally) -> None:
         self._note(work)

@@ -11,7 +11,8 @@ import numpy as np
 from chunking.ids import canonical_json
 from chunking.protocols import Chunker
 from jobs.catalogue import Folded, fold_open_runs
-from jobs.config import Config
+from jobs.chunkers import open_chat_model
+from jobs.config import Config, check_chat_model
 from jobs.plan import Scope
 from jobs.worker import Order
 from storage.embeddings import Probe, open_embedder, probe
@@ -61,6 +62,7 @@ def stand(config: Config, tell: Callable[[str], None] = lambda _: None) -> Itera
     alias = config.milvus.collection
     source = open_location(config.source.uri, config.s3)
     ledger = Ledger(open_location(config.state.uri, config.s3), alias)
+    open_chat_model(config)  # asks nothing: what is wrong with its settings is told now
     embedder = open_embedder(config.embedding)
     probed = probe(embedder)
     tell(f"{probed.name} answers with {probed.dim} dimensions")
@@ -108,6 +110,7 @@ def fingerprint(config: Config, chunker: Chunker, *, model: str, dim: int) -> st
     shaping = {
         "chunking": dict(chunker.settings),
         "embedding": {**config.embedding.shaping, "name": model, "dim": dim},
+        **({"completion": config.completion.shaping} if check_chat_model(config) else {}),
         "schema": {"version": SCHEMA_VERSION, "analyzer": config.milvus.analyzer},
     }
     return hashlib.sha256(canonical_json(shaping)).hexdigest()[:12]

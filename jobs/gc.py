@@ -25,9 +25,10 @@ def find_garbage(
 
     Kept are: the newest `keep_runs` runs, open runs, every part and result that a catalogue of a
     kept collection stands on, the collection behind the alias, and the one before it, so that
-    `rollback` has somewhere to go.
+    `rollback` has somewhere to go. Vectors of sentences go with the run that kept them.
     """
     garbage = Garbage()
+    sentences = list(ledger.sentence_keys())  # before the runs: a new one begins with its record
     target = database.alias_target(alias)
     before = [move.before for move in ledger.promotions() if move.collection == target]
     building = {record.collection for record in ledger.runs() if record.state not in ENDED}
@@ -40,14 +41,18 @@ def find_garbage(
     ]
     kept_keys = _stood_on(ledger, {name for name in needed if name})
     open_runs = set(ledger.open_runs())
-    for record in ledger.runs()[: -keep_runs or None]:
+    records = ledger.runs()
+    kept_runs = {record.run_id for record in records}
+    for record in records[: -keep_runs or None]:
         if record.run_id in open_runs or record.state not in ENDED:
             continue
+        kept_runs.remove(record.run_id)
         keys = list(ledger.keys_of_run(record.run_id))
         drop = [key for key in keys if key not in kept_keys]
         garbage.keys += drop
         if len(drop) == len(keys):
             garbage.runs.append(record.run_id)
+    garbage.keys += [key for run_id, key in sentences if run_id not in kept_runs]
     return garbage
 
 

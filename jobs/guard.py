@@ -1,8 +1,9 @@
 """What a run may not do without being told to: wipe the collection, spend more than it may."""
 
 from jobs.config import Config
+from jobs.report import completion_cost, embedding_cost
 from storage.errors import SettingError, StorageError
-from storage.records import RunPlan
+from storage.records import RunPlan, Tally
 
 ALL_THE_SAME = "--allow-delete goes on all the same."
 
@@ -59,18 +60,18 @@ def refuse_other_settings(earlier: RunPlan | None, fingerprint: str) -> None:
         )
 
 
-def cap_reached(config: Config, *, tokens: int, seconds: float) -> str:
+def cap_reached(config: Config, *, work: Tally, seconds: float) -> str:
     """Which limit of the configuration ends a run before its next shard, as a sentence, if any.
 
     Args:
         config: Its limits.
-        tokens: Embedded by this run so far.
+        work: Of this run so far.
         seconds: Since it began.
     """
     limits = config.limits
-    cost = tokens / 1e6 * config.embedding.cost_per_million_tokens
+    cost = embedding_cost(work, config) + completion_cost(work, config)
     caps = (
-        ("max_tokens", limits.max_tokens, tokens),
+        ("max_tokens", limits.max_tokens, work.embedded_tokens),
         ("max_cost", limits.max_cost, cost),
         ("deadline_seconds", limits.deadline_seconds, seconds),
     )

@@ -46,7 +46,7 @@ def ingest_shard(task: ShardTask, rooms: Rooms, note: Note = lambda _: None) -> 
     part: Part | None = None
     try:
         for number, window in enumerate(read_windows(task, rooms, docket)):
-            drafts = chunk_documents(window, rooms.chunker, docket)
+            drafts = chunk_documents(window, task, rooms, docket)
             reach("chunked")
             changes = compare(drafts, rooms.store, docket)
             reach("compared")

@@ -60,7 +60,7 @@ def outlook_line(outlook: Outlook) -> str:
         f"({outlook.documents_per_second:.1f}/s), "
         f"{record.shards_done}/{record.shards_total} shards, "
         f"{record.progress.chunks} chunks ({outlook.chunks_per_second:.1f}/s), "
-        f"{record.progress.tokens} tokens ({outlook.tokens_per_second:.0f}/s), "
+        f"{record.progress.embedded_tokens} tokens ({outlook.tokens_per_second:.0f}/s), "
         f"{record.progress.fates.dead} dead"
     )
     if outlook.is_over:

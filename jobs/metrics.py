@@ -47,6 +47,12 @@ REUSED = _counter("reused", "Chunks written whose vector was there already")
 REQUESTS = _counter("requests", "Requests to the model, further attempts included")
 RETRIES = _counter("retries", "Requests to the model that were a further attempt")
 SLOW_DOWNS = _counter("slow_downs", "Times the model asked to slow down (429)")
+SENTENCE_TOKENS = _counter("sentence_tokens", "Tokens of sentences embedded to cut by")
+COMPLETION_REQUESTS = _counter(
+    "completion_requests",
+    "Requests to the chat model that proposes cuts, further attempts included",
+)
+COMPLETION_TOKENS = _counter("completion_tokens", "Tokens of its prompts and answers")
 STAGE_SECONDS = _counter("stage_seconds", "Workers' time by stage", "stage")
 SHARDS = _counter("shards", "Attempts at a shard by how they ended", "outcome")
 IN_FLIGHT = Metric(name="kitelift_shards_in_flight", kind="gauge", told="Shards at work or queued")
@@ -54,7 +60,16 @@ SLOTS = Metric(name="kitelift_slots", kind="gauge", told="Shards that can be at 
 
 METRICS = (
     *(DOCUMENTS, CHUNKS, UPSERTS, DELETES, TEXTS, TOKENS, REUSED, REQUESTS, RETRIES),
-    *(SLOW_DOWNS, STAGE_SECONDS, SHARDS, IN_FLIGHT, SLOTS),
+    *(
+        SLOW_DOWNS,
+        SENTENCE_TOKENS,
+        COMPLETION_REQUESTS,
+        COMPLETION_TOKENS,
+        STAGE_SECONDS,
+        SHARDS,
+        IN_FLIGHT,
+        SLOTS,
+    ),
 )
 
 
@@ -70,6 +85,9 @@ def readings(work: Tally) -> Iterator[Reading]:
         REQUESTS: work.requests,
         RETRIES: work.retries,
         SLOW_DOWNS: work.slow_downs,
+        SENTENCE_TOKENS: work.sentence_tokens,
+        COMPLETION_REQUESTS: work.completion_requests,
+        COMPLETION_TOKENS: work.completion_tokens,
     }
     for metric, amount in plain.items():
         yield Reading(metric, amount)

@@ -67,7 +67,15 @@ def message(report: Report) -> dict[str, Any]:
             key: report[key]
             for key in (
                 *("run_id", "outcome", "reason", "alias", "collection", "command", "started_at"),
-                *("seconds", "documents", "chunks", "embedding", "shards", "dead_letters_total"),
+                *(
+                    "seconds",
+                    "documents",
+                    "chunks",
+                    "embedding",
+                    "completion",
+                    "shards",
+                    "dead_letters_total",
+                ),
             )
         },
     }

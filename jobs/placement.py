@@ -6,28 +6,25 @@ from collections.abc import Callable
 from jobs.config import Config, local_settings
 from jobs.executor import Executor, InlineExecutor
 from jobs.footing import Footing
+from jobs.worker import paces_of
 from storage.records import Tally
-from storage.throttles import Pace, SharedPace
+from storage.throttles import SharedPace
 
 
 def open_executor(
     config: Config, footing: Footing, run_id: str, note: Callable[[Tally], None], *, is_due: bool
 ) -> Executor:
     """What walks the shards, as `[run].executor` says; if nothing is due, Ray is not started."""
-    embedding = config.embedding
-    pace = Pace(
-        requests_per_minute=embedding.requests_per_minute,
-        tokens_per_minute=embedding.tokens_per_minute,
-        max_pause=embedding.max_wait_seconds,
-    )
+    paces = paces_of(config)
     if config.run.executor == "inline" or not is_due:
-        return InlineExecutor(footing.order, note, SharedPace(pace))
+        throttles = {model: SharedPace(pace) for model, pace in paces.items()}
+        return InlineExecutor(footing.order, note, throttles)
     from jobs.driver import RayExecutor  # noqa: PLC0415 - Ray takes a second to import
 
     return RayExecutor(
         footing.order,
         note,
-        pace,
+        paces,
         workers=config.run.workers,
         run={"run_id": run_id, "alias": config.milvus.collection},
         local=local_settings(config),

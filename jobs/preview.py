@@ -1,6 +1,6 @@
-"""`kitelift chunk`: what the chunker makes of one file, for a terminal, a program or a browser."""
+"""`kitelift chunk`: what the chunker makes of one file, for a terminal or a program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,78 +9,99 @@ import orjson
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from chunking import Chunk, Document
+from chunking import Chunk
 from chunking.parsers import parse_file
-from jobs.chunkers import open_chunker
-from jobs.config import ChunkingSettings
+from chunking.protocols import chunk_fully
+from jobs.chunk_size import ChunkSize, chunk_size
+from jobs.chunkers import open_chat_model, open_chunker
+from jobs.config import ChunkingSettings, Config
 from jobs.preview_marks import Marked, mark_chunks, place_of
-from jobs.preview_page import notes_of, preview_page, summary
-from storage.embeddings import EmbeddingSettings, open_embedder
+from jobs.preview_page import Preview, notes_of, summary
+from jobs.sentences import VectorChunker
+from storage.embeddings import open_embedder
+from storage.protocols import CompletionTally
+from storage.records import Tally
 
 BAR = 20
 """Characters of a bar that is full."""
 COLOURS = {"table": "magenta", "code": "green", "image": "yellow", "list": "cyan", "turn": "blue"}
 
 
-def preview(
-    file: Path,
-    settings: ChunkingSettings,
-    changes: Mapping[str, Any],
-    embedding: EmbeddingSettings | None = None,
-) -> tuple[Document, list[Chunk], int]:
+def preview(file: Path, config: Config, changes: Mapping[str, Any]) -> Preview:
     """Chunk one file as a run would.
 
     Args:
         file: Of any format that `kitelift convert` reads.
-        settings: Of the configuration.
+        config: Of which `[chunking]`, the models, and where answers of a chat model are kept.
         changes: Options that the command line sets instead. Another strategy has options of its
             own, so none of the configuration then.
-        embedding: The model for strategies that cut by vectors; None is the default one.
-
-    Returns:
-        The document with its blocks, its chunks, and the most tokens that a chunk may have.
 
     Raises:
         ValueError: An option of the strategy is not usable.
         ParseError: The file cannot be read.
+        StorageError: The strategy asks a model, and that does not answer.
     """
+    settings = config.chunking
     is_other = changes.get("strategy", settings.strategy) != settings.strategy
     kept = {} if is_other else settings.model_dump()
     chosen = ChunkingSettings(**{**kept, **changes})
-    model = embedding or EmbeddingSettings()
-    chunker = open_chunker(chosen, lambda: open_embedder(model))
+    chosen.open()  # what is wrong with its options is told first
+    chat_model = open_chat_model(config.model_copy(update={"chunking": chosen}))
+    chunker = open_chunker(chosen, lambda: open_embedder(config.embedding), chat_model)
     document = parse_file(file)
-    return document, chunker.chunk(document), int(chunker.settings["max_tokens"])
+    made = chunk_fully(chunker, document)
+    return Preview(
+        document=document,
+        chunks=made.chunks,
+        size=chunk_size(chunker.settings),
+        notes=[
+            *notes_of(document),
+            *made.warnings,
+            *([_asked(chat_model.tally)] if chat_model else []),
+            *(
+                [_embedded(chunker.vectors.take_work())]
+                if isinstance(chunker, VectorChunker)
+                else []
+            ),
+        ],
+    )
 
 
-def as_json(document: Document, chunks: Sequence[Chunk], budget: int) -> str:  # noqa: ARG001
+def _asked(tally: CompletionTally) -> str:
+    return (
+        f"chat model: {tally.requests} requests, {tally.tokens} tokens, "
+        f"{tally.reused} answers reused"
+    )
+
+
+def _embedded(work: Tally) -> str:
+    return f"{work.sentences} sentences embedded to cut by, {work.sentence_tokens} tokens"
+
+
+def as_json(made: Preview) -> str:
     """The chunks as a JSON list with the fields of a row, vectors and provenance apart."""
-    rows = [asdict(chunk) for chunk in chunks]
+    rows = [asdict(chunk) for chunk in made.chunks]
     return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_html(document: Document, chunks: Sequence[Chunk], budget: int) -> str:
-    return preview_page(document, chunks, budget)
-
-
-def as_text(document: Document, chunks: Sequence[Chunk], budget: int) -> RenderableType:
+def as_text(made: Preview) -> RenderableType:
     """Each chunk with its size, kind and place, then its text; what is repeated is dim."""
-    head = Text(document.file_title or document.document_id, style="bold")
-    head.append(f"  {summary(chunks, budget)}", style="not bold")
+    head = Text(made.document.file_title or made.document.document_id, style="bold")
+    head.append(f"  {summary(made)}", style="not bold")
     parts: list[RenderableType] = [head]
-    for marked in mark_chunks(chunks):
-        parts += [Text(), _line(marked.chunk, budget), _text(marked)]
-    if notes := notes_of(document):
-        parts += [Text(), *(Text(f"note: {note}", style="yellow") for note in notes)]
+    for marked in mark_chunks(made.chunks):
+        parts += [Text(), _line(marked.chunk, made.size), _text(marked)]
+    if made.notes:
+        parts += [Text(), *(Text(f"note: {note}", style="yellow") for note in made.notes)]
     return Group(*parts)
 
 
-def _line(chunk: Chunk, budget: int) -> Text:
-    filled = min(BAR, max(1, round(BAR * chunk.token_count / budget)))
+def _line(chunk: Chunk, size: ChunkSize) -> Text:
+    filled = min(BAR, max(1, round(BAR * size.fill(chunk))))
     colour = COLOURS.get(chunk.kind, "white")
     line = Text(f"#{chunk.chunk_index:<4}", style="bold")
     line.append("█" * filled, style=colour).append("░" * (BAR - filled), style="dim")
-    line.append(f" {chunk.token_count:>4}/{budget} ").append(f"{chunk.kind} ", style=colour)
+    line.append(f" {size.of(chunk):>4}/{size.most} ").append(f"{chunk.kind} ", style=colour)
     line.append(" › ".join(chunk.heading_path) or chunk.title, style="bold")
     if chunk.title != chunk.parent_title:
         line.append(f" · part {chunk.part}")

@@ -5,16 +5,29 @@ The page has no script, and its Content-Security-Policy forbids any: a document'
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from chunking import Chunk, Document, headings_without_text
 from chunking.atoms import is_separator
 from chunking.tables import split_cells
+from jobs.chunk_size import ChunkSize
 from jobs.preview_marks import Marked, mark_chunks, place_of
 
 BINS = 10
-"""Bars of the histogram, a tenth of the budget each."""
+"""Bars of the histogram, a tenth of the largest size each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What came of one file."""
+
+    document: Document
+    chunks: Sequence[Chunk]
+    size: ChunkSize
+    notes: Sequence[str]
+    """What is in no chunk, and how cutting went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +49,7 @@ class Drawn:
     new: str
     place: str
     fill: float
-    """Per cent of the budget."""
+    """Per cent of the largest size."""
     captions: Sequence[str]
     rows: Sequence[Row]
     """Of a table; empty for every other kind, and for what is no pipe table."""
@@ -54,7 +67,7 @@ class Bar:
     """Per cent of the highest."""
 
 
-def preview_page(document: Document, chunks: Sequence[Chunk], budget: int) -> str:
+def preview_page(made: Preview) -> str:
     """The page. Overlap, repeated table heads and heading prefixes are told from what is new."""
     environment = Environment(
         loader=PackageLoader("jobs"),
@@ -64,24 +77,25 @@ def preview_page(document: Document, chunks: Sequence[Chunk], budget: int) -> st
         lstrip_blocks=True,
     )
     return environment.get_template("preview.html.j2").render(
-        title=document.file_title or document.document_id,
-        summary=summary(chunks, budget),
-        strategy=chunks[0].strategy if chunks else "",
-        budget=budget,
-        chunks=[_draw(marked, budget) for marked in mark_chunks(chunks)],
-        bars=_histogram(chunks, budget),
-        kinds=dict.fromkeys(chunk.kind for chunk in chunks),
-        notes=notes_of(document),
+        title=made.document.file_title or made.document.document_id,
+        summary=summary(made),
+        strategy=made.chunks[0].strategy if made.chunks else "",
+        size=made.size,
+        chunks=[_draw(marked, made.size) for marked in mark_chunks(made.chunks)],
+        bars=_histogram(made),
+        kinds=dict.fromkeys(chunk.kind for chunk in made.chunks),
+        notes=made.notes,
     )
 
 
-def summary(chunks: Sequence[Chunk], budget: int) -> str:
-    """`12 chunks · 3,456 tokens · 56% full`."""
+def summary(made: Preview) -> str:
+    """`12 chunks · 3,456 tokens · 56% full on average`."""
+    chunks = made.chunks
     if not chunks:
         return "no text, no chunk"
     tokens = sum(chunk.token_count for chunk in chunks)
     noun = "chunk" if len(chunks) == 1 else "chunks"
-    fill = tokens / len(chunks) / budget
+    fill = fmean(map(made.size.fill, chunks))
     return f"{len(chunks)} {noun} · {tokens:,} tokens · {fill:.0%} full on average"
 
 
@@ -91,7 +105,7 @@ def notes_of(document: Document) -> list[str]:
     return [*document.warnings, *(f"heading without text: {heading}" for heading in empty)]
 
 
-def _draw(marked: Marked, budget: int) -> Drawn:
+def _draw(marked: Marked, size: ChunkSize) -> Drawn:
     chunk = marked.chunk
     captions, rows = _table(marked) if chunk.kind == "table" else ([], [])
     return Drawn(
@@ -100,7 +114,7 @@ def _draw(marked: Marked, budget: int) -> Drawn:
         again=marked.again,
         new=marked.new,
         place=place_of(chunk),
-        fill=100 * chunk.token_count / budget,
+        fill=100 * size.fill(chunk),
         captions=captions,
         rows=rows,
     )
@@ -122,10 +136,10 @@ def _table(marked: Marked) -> tuple[list[str], list[Row]]:
     return lines[:top], rows
 
 
-def _histogram(chunks: Sequence[Chunk], budget: int) -> list[Bar]:
+def _histogram(made: Preview) -> list[Bar]:
     counts = [0] * BINS
-    for chunk in chunks:
-        counts[min(BINS * chunk.token_count // budget, BINS - 1)] += 1
+    for chunk in made.chunks:
+        counts[min(int(BINS * made.size.fill(chunk)), BINS - 1)] += 1
     highest = max(counts) or 1
     return [
         Bar(label=label, count=count, height=100 * count / highest)

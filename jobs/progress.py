@@ -97,8 +97,8 @@ class Lines:
         left = (self._documents - done) * seconds / done if done else None
         return (
             f"{done}/{self._documents} documents, {self._shards}/{self._total_shards} shards, "
-            f"{self._done.chunks} chunks, {self._done.tokens} tokens embedded "
-            f"({self._done.tokens / seconds:.0f}/s), {self._done.fates.dead} dead, "
+            f"{self._done.chunks} chunks, {self._done.embedded_tokens} tokens embedded "
+            f"({self._done.embedded_tokens / seconds:.0f}/s), {self._done.fates.dead} dead, "
             f"{self._failed} failed, {clock_time(left)} left"
         )
 
@@ -167,7 +167,7 @@ class _Figures(ProgressColumn):
         parts = [
             f"{task.completed:.0f}/{total}",
             f"{tally.chunks} chunks",
-            f"{tally.tokens} tokens ({tally.tokens / seconds:.0f}/s)",
+            f"{tally.embedded_tokens} tokens ({tally.embedded_tokens / seconds:.0f}/s)",
             f"{clock_time(task.time_remaining)} left",
         ]
         text = Text(" · ".join(parts))

@@ -80,6 +80,14 @@ def _figures(report: Report) -> Table:
         f"{embedding['texts']} texts embedded · {embedding['tokens']} tokens · "
         f"{embedding['reused']} reused{cost}",
     )
+    if embedding["sentences"] or embedding["sentences_reused"]:
+        table.add_row(
+            "sentences",
+            f"{embedding['sentences']} embedded to cut by · {embedding['sentence_tokens']} tokens "
+            f"beside those of the chunks · {embedding['sentences_reused']} reused",
+        )
+    if any(report["completion"].values()):
+        table.add_row("chat model", completion_told(report["completion"]))
     table.add_row(
         "shards",
         f"{shards['total']} due: {shards['committed']} committed · {shards['failed']} failed"
@@ -99,6 +107,15 @@ def _golden(golden: dict[str, Any]) -> Text:
         f"{head}\n  overlap@{golden['top_k']} {golden['overlap']:.3f} by document, "
         f"{golden['mode']} · {golden['queries']} queries{left_out} · {golden['tokens']} tokens\n"
         f"  lowest: {lowest}"
+    )
+
+
+def completion_told(completion: dict[str, Any]) -> str:
+    cost = f" · cost {completion['cost']:.4f}" if completion["cost"] else ""
+    return (
+        f"{completion['requests']} requests · {completion['tokens']} tokens · "
+        f"{completion['reused']} answers reused · "
+        f"{completion['fall_backs']} sections cut by structure instead{cost}"
     )
 
 
@@ -150,9 +167,14 @@ def status_page(record: RunRecord, holder: str) -> RenderableType:
             f"{work.fates.unchanged} unchanged, {work.fates.dead} dead"
         ),
         f"  chunks      {work.chunks}, {work.upserted} upserted, {work.deleted} deleted",
-        f"  embedding   {work.texts} texts, {work.tokens} tokens",
+        f"  embedding   {work.texts} texts, {work.embedded_tokens} tokens",
         f"  lease       {holder}",
     ]
+    if work.completion_requests or work.completions_reused:
+        lines.append(
+            f"  chat model  {work.completion_requests} requests, {work.completion_tokens} tokens, "
+            f"{work.completions_reused} answers reused"
+        )
     if record.reason:
         lines.append(f"  reason      {record.reason}")
     return Text("\n".join(lines))
@@ -221,6 +243,8 @@ def estimate_page(estimate: dict[str, Any]) -> RenderableType:
         ),
         f"  to embed   {embedding['texts']} texts · {embedding['tokens']} tokens"
         + (f" · cost {embedding['cost']:.4f}" if embedding["cost"] else ""),
+        *_to_cut_by(embedding),
+        *_to_ask(estimate["completion"]),
         (
             f"  shards     {estimate['shards']} due · {estimate['objects']['skipped']} objects "
             "skipped as unchanged"
@@ -233,6 +257,24 @@ def estimate_page(estimate: dict[str, Any]) -> RenderableType:
         for fault in estimate["objects"]["unreadable"]
     ]
     return Text("\n".join(lines))
+
+
+def _to_cut_by(embedding: dict[str, Any]) -> list[str]:
+    if not embedding["sentences"]:
+        return []
+    told = f"{embedding['sentences']} sentences · {embedding['sentence_tokens']} tokens"
+    return [f"  to cut by  {told}; until then their chunks are a guess"]
+
+
+def _to_ask(completion: dict[str, int]) -> list[str]:
+    if not any(completion.values()):
+        return []
+    guessed = "; until then their chunks are a guess" if completion["requests"] else ""
+    told = (
+        f"{completion['requests']} requests to the chat model · "
+        f"{completion['prompt_tokens']} tokens of prompts · {completion['reused']} answers kept"
+    )
+    return [f"  to ask     {told}{guessed}"]
 
 
 def audit_page(told: dict[str, Any]) -> RenderableType:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from chunking.strategies.llm import FALL_BACK
+from jobs.chunk_size import chunk_size
 from jobs.config import Config
 from jobs.golden import Comparison
 from jobs.timeline import throughput
@@ -74,13 +76,23 @@ def make_report(
         "embedding": {
             "texts": work.texts,
             "tokens": work.tokens,
+            "sentences": work.sentences,
+            "sentence_tokens": work.sentence_tokens,
+            "sentences_reused": work.sentences_reused,
             "reused": work.reused,
             "reused_tokens": work.reused_tokens,
             "requests": work.requests,
             "retries": work.retries,
             "slow_downs": work.slow_downs,
-            "cost": _cost(work.tokens, config),
-            "saved": _cost(work.reused_tokens, config),
+            "cost": embedding_cost(work, config),
+            "saved": _cost(work.reused_tokens, config.embedding.cost_per_million_tokens),
+        },
+        "completion": {
+            "requests": work.completion_requests,
+            "tokens": work.completion_tokens,
+            "reused": work.completions_reused,
+            "fall_backs": work.warnings.get(FALL_BACK, 0),
+            "cost": completion_cost(work, config),
         },
         "shards": {
             "total": len(plan.shards) if plan else 0,
@@ -118,20 +130,36 @@ def outcome_of(plan: RunPlan, results: Iterable[ShardResult]) -> str:
     return "partial" if _duplicates(results)[1] else "succeeded"
 
 
-def _cost(tokens: int, config: Config) -> float:
-    return tokens / 1e6 * config.embedding.cost_per_million_tokens
+def embedding_cost(work: Tally, config: Config) -> float:
+    return _cost(work.embedded_tokens, config.embedding.cost_per_million_tokens)
+
+
+def completion_cost(work: Tally, config: Config) -> float:
+    return _cost(work.completion_tokens, config.completion.cost_per_million_tokens)
+
+
+def _cost(tokens: int, per_million: float) -> float:
+    return tokens / 1e6 * per_million
 
 
 def _golden(golden: Comparison | None, config: Config) -> dict[str, Any] | None:
     if golden is None:
         return None
-    told = {**asdict(golden), "cost": _cost(golden.tokens, config)}
+    told = {
+        **asdict(golden),
+        "cost": _cost(golden.tokens, config.embedding.cost_per_million_tokens),
+    }
     return {**told, "switched": golden.allows_switch}
 
 
 def _chunking(config: Config) -> dict[str, Any]:
-    settings = config.chunking.open().settings
-    return {"strategy": config.chunking.strategy, "max_tokens": settings.get("max_tokens", 0)}
+    size = chunk_size(config.chunking.open().settings)
+    return {
+        "strategy": config.chunking.strategy,
+        "size": size.most,
+        "unit": size.unit,
+        "max_tokens": size.max_tokens,
+    }
 
 
 def _sizes(work: Tally) -> dict[str, dict[str, int]]:

@@ -6,8 +6,9 @@ from chunking.protocols import Chunker
 from jobs.attic import Attic
 from storage.lease import Fence
 from storage.ledger import Ledger
-from storage.protocols import Embedder, Location, VectorStore
+from storage.protocols import ChatModel, Embedder, Location, VectorStore
 from storage.records import ShardPlan
+from storage.sentence_vectors import SentenceStore, Shelf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +21,23 @@ class Rooms:
     embedder: Embedder
     model_key: str
     """Names the model in the paths of staged vectors."""
+    chat_model: ChatModel | None
+    """Where the chunker asks one."""
+    sentences: SentenceStore
+    """What a chunker that cuts by vectors was paid for."""
     store: VectorStore
     attic: Attic
     lenders: tuple[VectorStore, ...] = ()
     """Other collections of the same model, whose vectors may be reused."""
+
+    def shelf(self, task: "ShardTask") -> Shelf:
+        """Where this attempt keeps the sentences that it pays for."""
+        return self.sentences.shelf(
+            task.shard.object_key,
+            run_id=task.run_id,
+            shard=task.shard.number,
+            attempt=task.attempt,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

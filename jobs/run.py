@@ -211,7 +211,7 @@ class _Run:
                 continue
             sign.reason = sign.reason or cap_reached(
                 self._config,
-                tokens=self._journal.record.progress.tokens,
+                work=self._journal.record.progress,
                 seconds=time.monotonic() - self._begun,
             )
             if not sign.reason and self._options.gives_way and (waiter := lookout.look()):

@@ -16,7 +16,7 @@ HEAD = """\
 # Every key of Kitelift with its default. Keep the lines that you change.
 # Secrets are read from the environment only: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 # KITELIFT_MILVUS_TOKEN, KITELIFT_EMBEDDING_API_KEY (or OPENAI_API_KEY),
-# KITELIFT_RERANK_API_KEY.
+# KITELIFT_COMPLETION_API_KEY (or OPENAI_API_KEY), KITELIFT_RERANK_API_KEY.
 """
 
 

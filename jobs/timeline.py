@@ -44,7 +44,7 @@ def throughput(results: Iterable[ShardResult]) -> dict[str, Any]:
 
 def _work(result: ShardResult) -> tuple[int, int, int]:
     tally = result.tally
-    return tally.fates.read, tally.chunks, tally.tokens
+    return tally.fates.read, tally.chunks, tally.embedded_tokens
 
 
 def _seconds(at: str) -> float:

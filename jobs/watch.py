@@ -95,7 +95,7 @@ def _outlook(first: RunRecord, record: RunRecord, due: int, now: datetime) -> Ou
         documents_due=due,
         documents_per_second=(after.fates.read - before.fates.read) / seconds,
         chunks_per_second=(after.chunks - before.chunks) / seconds,
-        tokens_per_second=(after.tokens - before.tokens) / seconds,
+        tokens_per_second=(after.embedded_tokens - before.embedded_tokens) / seconds,
         stage_shares=tuple(shares),
         silent_seconds=max(silent, 0.0),
     )

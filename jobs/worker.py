@@ -1,21 +1,25 @@
 """What runs in a worker process: open the rooms once, walk a shard, answer in plain values."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from jobs.attic import Attic
-from jobs.chunkers import open_chunker
+from jobs.chunkers import open_chat_model, open_chunker
 from jobs.config import Config
 from jobs.docket import Note
 from jobs.ingest import ingest_shard
 from jobs.rooms import Rooms, ShardTask
-from storage.embeddings import open_embedder
+from storage.completion_settings import CompletionSettings
+from storage.embeddings import EmbeddingSettings, open_embedder
 from storage.errors import Fate, StorageError
 from storage.ledger import Ledger
 from storage.objects import open_location
-from storage.protocols import Embedder, VectorStore
+from storage.protocols import ChatModel, Embedder, VectorStore
 from storage.records import ShardResult
-from storage.throttles import Throttle
+from storage.sentence_vectors import SentenceStore
+from storage.throttles import Pace, Throttle
 from storage.vectors import connect
 
 
@@ -47,28 +51,61 @@ class Fault:
 
 
 Outcome = ShardResult | Fault
+Model = Literal["embedding", "completion"]
+"""The table of the configuration that names it."""
+Throttles = Mapping[Model, Throttle]
+"""The rates of each, shared by all workers of a run."""
 
 
-def walk(order: Order, task: ShardTask, note: Note, throttle: Throttle) -> Outcome:
+def paces_of(config: Config) -> dict[Model, Pace]:
+    """What the configuration says of the rates."""
+    models: dict[Model, EmbeddingSettings | CompletionSettings] = {
+        "embedding": config.embedding,
+        "completion": config.completion,
+    }
+    return {
+        model: Pace(
+            requests_per_minute=settings.requests_per_minute,
+            tokens_per_minute=settings.tokens_per_minute,
+            max_pause=settings.max_wait_seconds,
+        )
+        for model, settings in models.items()
+    }
+
+
+def walk(order: Order, task: ShardTask, note: Note, throttles: Throttles) -> Outcome:
     """One attempt at one shard. Never raises for what the run has to decide about."""
     try:
-        return ingest_shard(task, _rooms(order, throttle), note)
+        return ingest_shard(task, _rooms(order, throttles), note)
     except StorageError as error:
         return Fault(kind=type(error).__name__, message=str(error), fate=error.fate)
 
 
-def open_rooms(order: Order, embedder: Embedder, store: VectorStore | None = None) -> Rooms:
-    """Everything a shard's walk needs, by the configuration; `store` in place of its own."""
+def open_rooms(
+    order: Order,
+    embedder: Embedder,
+    chat_model: ChatModel | None,
+    store: VectorStore | None = None,
+    *,
+    is_dry: bool = False,
+) -> Rooms:
+    """Everything a shard's walk needs, by the configuration; `store` in place of its own.
+
+    A dry one pays no model to find out where to cut.
+    """
     config = Config.model_validate_json(order.config)
     database = connect(config.milvus.model_copy(update={"uri": order.milvus_uri}))
     ledger = Ledger(open_location(config.state.uri, config.s3), config.milvus.collection)
+    model = model_key(order.model)
     return Rooms(
         source=open_location(config.source.uri, config.s3),
         ledger=ledger,
-        chunker=open_chunker(config.chunking, lambda: embedder),
+        chunker=open_chunker(config.chunking, lambda: embedder, chat_model, is_dry=is_dry),
         embedder=embedder,
-        model_key=model_key(order.model),
+        model_key=model,
         attic=Attic(ledger.objects),
+        chat_model=chat_model,
+        sentences=SentenceStore(ledger.objects, ledger.sentences_root(model)),
         store=store or database.open(order.collection),
         lenders=tuple(database.open(name) for name in order.lenders),
     )
@@ -83,10 +120,11 @@ _opened: dict[Order, Rooms] = {}
 """Of this process: clients and models do not travel, and cost seconds to open."""
 
 
-def _rooms(order: Order, throttle: Throttle) -> Rooms:
+def _rooms(order: Order, throttles: Throttles) -> Rooms:
     if order not in _opened:
         config = Config.model_validate_json(order.config)
-        embedder = open_embedder(config.embedding, dim=order.dim, throttle=throttle)
+        embedder = open_embedder(config.embedding, dim=order.dim, throttle=throttles["embedding"])
+        chat_model = open_chat_model(config, throttle=throttles["completion"])
         _opened.clear()  # a worker that outlives a run needs only the present one's
-        _opened[order] = open_rooms(order, embedder)
+        _opened[order] = open_rooms(order, embedder, chat_model)
     return _opened[order]

@@ -21,6 +21,12 @@ class CompletionSettings(BaseModel):
     """-1 does not send it: some models refuse every value but their own."""
     json_mode: bool = True
     """Ask for JSON by `response_format`. Off for servers that do not know it."""
+    concurrent_requests: int = Field(default=4, ge=1, le=64)
+    """In flight at once, per worker: of so many documents."""
+    requests_per_minute: int = Field(default=0, ge=0)
+    """Shared by all workers of a run, like tokens_per_minute; 0 is no limit."""
+    tokens_per_minute: int = Field(default=0, ge=0)
+    """Of prompts, as cl100k_base counts them."""
     timeout_seconds: float = Field(default=120.0, gt=0)
     """Until one request must have answered."""
     max_attempts: int = Field(default=6, ge=1)
@@ -29,6 +35,8 @@ class CompletionSettings(BaseModel):
     """Before the second attempt; doubled for each further one, with jitter."""
     max_wait_seconds: float = Field(default=60.0, gt=0)
     """Of one wait; a longer Retry-After is cut to it."""
+    cost_per_million_tokens: float = Field(default=0.0, ge=0)
+    """Of prompts and answers, in the currency of the embedder's; 0 is unknown."""
 
     @model_validator(mode="after")
     def _is_address(self) -> Self:

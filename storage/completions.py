@@ -5,33 +5,21 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from pydantic_core import from_json
 
+from chunking.budget import token_counter
 from chunking.ids import canonical_json
 from storage.completion_settings import CompletionSettings
-from storage.errors import ConditionFailedError, ObjectMissingError, SettingError
+from storage.errors import ConditionFailedError, ObjectMissingError, SettingError, SlowDownError
 from storage.openai_endpoint import Endpoint, OpenAIEndpoint, RefusedRequestError
-from storage.protocols import Location
+from storage.protocols import CompletionTally, Location
 from storage.retries import RetryPolicy, Sleep
+from storage.throttles import Throttle, Unthrottled
 
 _CANARY = ('Answer with the JSON object {"ok": true}.', "Go on.")
 """System and user message that no model has a reason to refuse."""
-
-
-@dataclass(slots=True, kw_only=True)
-class CompletionTally:
-    """What a completer has done since it was opened."""
-
-    requests: int = 0
-    """Sent, repeated attempts included."""
-    tokens: int = 0
-    """Of prompts and answers, as the service counted them."""
-    reused: int = 0
-    """Answers that were kept from before, and cost nothing."""
-    refused: int = 0
-    """Prompts that the service would not answer."""
 
 
 class Completer:
@@ -47,6 +35,8 @@ class Completer:
         settings: CompletionSettings,
         kept: Location | None,
         *,
+        is_dry: bool = False,
+        throttle: Throttle | None = None,
         sleep: Sleep = time.sleep,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -55,6 +45,8 @@ class Completer:
         Args:
             settings: Model, endpoint and limits.
             kept: Where answers are kept; None keeps none.
+            is_dry: Send nothing: a prompt without a kept answer is counted, and has none.
+            throttle: Rates shared with other workers.
             sleep: How to wait between attempts.
             clock: Seconds since the epoch, to read dates in Retry-After.
 
@@ -69,8 +61,11 @@ class Completer:
         self.tally = CompletionTally()
         self._settings = settings
         self._kept = kept
+        self._is_dry = is_dry
         self._lock = threading.Lock()
         self._is_proven = False
+        self._throttle = throttle or Unthrottled()
+        self._count_tokens = token_counter("cl100k_base").count
         self._endpoint = OpenAIEndpoint(_endpoint_of(settings), clock=clock)
         self._retries = RetryPolicy(
             max_attempts=settings.max_attempts,
@@ -78,6 +73,10 @@ class Completer:
             max_wait=settings.max_wait_seconds,
             sleep=sleep,
         )
+
+    @property
+    def concurrent_requests(self) -> int:
+        return self._settings.concurrent_requests
 
     def __call__(self, system: str, user: str) -> str:
         """The answer, kept or new; "" where the service refuses the prompt.
@@ -90,17 +89,24 @@ class Completer:
         if kept is not None:
             self._count(reused=1)
             return kept
+        if self._is_dry:
+            self._count(unasked=1, unasked_tokens=self._prompt_tokens(system, user))
+            return ""
         try:
             answer = self._ask(system, user)
         except RefusedRequestError:
-            self._prove()
+            self.check()
             self._count(refused=1)
             answer = ""
         self._is_proven = True
         return self._keep(key, answer)
 
-    def _prove(self) -> None:
-        """Find out whether it was the prompt that was refused, or all are."""
+    def check(self) -> None:
+        """Ask for what no model has a reason to refuse, unless it answered something already.
+
+        Raises:
+            StorageError: The service does not answer, or refuses every prompt.
+        """
         if self._is_proven:
             return
         try:
@@ -114,17 +120,26 @@ class Completer:
 
     def _ask(self, system: str, user: str) -> str:
         temperature = None if self._settings.temperature < 0 else self._settings.temperature
+        prompt_tokens = self._prompt_tokens(system, user)
 
         def attempt() -> str:
+            self._throttle.acquire(prompt_tokens)
             self._count(requests=1)
-            body = self._endpoint.post_chat(
-                system, user, temperature=temperature, json_mode=self._settings.json_mode
-            )
+            try:
+                body = self._endpoint.post_chat(
+                    system, user, temperature=temperature, json_mode=self._settings.json_mode
+                )
+            except SlowDownError as error:
+                self._throttle.slow_down(error.retry_after)
+                raise
             answer, tokens = self._read(body)
             self._count(tokens=tokens)
             return answer
 
         return self._retries.call(attempt)
+
+    def _prompt_tokens(self, system: str, user: str) -> int:
+        return self._count_tokens(system) + self._count_tokens(user)
 
     def _read(self, body: bytes) -> tuple[str, int]:
         """The text of the answer and its tokens. A model that declines has no text."""
@@ -169,14 +184,11 @@ class Completer:
             self._kept.objects.put(key, body)  # what stands there cannot be read
         return answer
 
-    def _count(
-        self, *, requests: int = 0, tokens: int = 0, reused: int = 0, refused: int = 0
-    ) -> None:
+    def _count(self, **more: int) -> None:
         with self._lock:
-            self.tally.requests += requests
-            self.tally.tokens += tokens
-            self.tally.reused += reused
-            self.tally.refused += refused
+            tally = self.tally
+            sums = {name: getattr(tally, name) + number for name, number in more.items()}
+            self.tally = replace(tally, **sums)
 
 
 def _endpoint_of(settings: CompletionSettings) -> Endpoint:

@@ -4,6 +4,7 @@
         lease.json                              who may write (storage/lease.py)
         promotions.json                         every move of the alias
         attic/<fingerprint>/<run>/…             vectors of deleted rows (jobs/attic.py)
+        sentences/<model>/<object>/<run_id>/    vectors to cut by, until gc drops that run
         catalogue/<fingerprint>.json            what the collection holds; swapped by etag
         open/<run_id>                           begun, and not yet part of the catalogue
         runs/<run_id>/run.json                  state and progress
@@ -176,6 +177,17 @@ class Ledger:
             self.objects.put(key, data, if_etag=etag)
         else:
             self.objects.put(key, data, if_absent=True)
+
+    # Sentences
+
+    def sentences_root(self, model: str) -> str:
+        """Below it stand the vectors of sentences of one model (storage/sentence_vectors.py)."""
+        return f"{self._root}sentences/{model}/"
+
+    def sentence_keys(self) -> Iterator[tuple[str, str]]:
+        """Of every file of sentence vectors, the run that kept it and its key."""
+        for info in self.objects.list(f"{self._root}sentences/"):
+            yield info.key.split("/")[-2], info.key
 
     # What gc looks at
 

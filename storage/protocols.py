@@ -119,6 +119,56 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionTally:
+    """What a completer has done since it was opened."""
+
+    requests: int = 0
+    """Sent, repeated attempts included."""
+    tokens: int = 0
+    """Of prompts and answers, as the service counted them."""
+    reused: int = 0
+    """Answers that were kept from before, and cost nothing."""
+    refused: int = 0
+    """Prompts that the service would not answer."""
+    unasked: int = 0
+    """Prompts without a kept answer that a dry completer sent nowhere."""
+    unasked_tokens: int = 0
+    """Of those prompts, as cl100k_base counts them."""
+
+    def since(self, earlier: "CompletionTally") -> "CompletionTally":
+        """What was done after an earlier tally of the same completer."""
+        return CompletionTally(
+            requests=self.requests - earlier.requests,
+            tokens=self.tokens - earlier.tokens,
+            reused=self.reused - earlier.reused,
+            refused=self.refused - earlier.refused,
+            unasked=self.unasked - earlier.unasked,
+            unasked_tokens=self.unasked_tokens - earlier.unasked_tokens,
+        )
+
+
+class ChatModel(Protocol):
+    """A chat model whose answers are kept: `chunking.protocols.Complete`, and what it cost."""
+
+    @property
+    def tally(self) -> CompletionTally: ...
+
+    @property
+    def concurrent_requests(self) -> int:
+        """How many may be in flight at once."""
+
+    def __call__(self, system: str, user: str) -> str:
+        """The answer to a system and a user message, kept or new; "" where there is none.
+
+        Raises:
+            StorageError: The service does not answer, or refuses every prompt.
+        """
+
+    def check(self) -> None:
+        """Find out whether it answers at all. Raises StorageError if it does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowKey:
     """What identifies one stored row, without its text and vectors."""
 

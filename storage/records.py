@@ -97,23 +97,40 @@ class Tally:
     texts: int = 0
     """Embedded, each paid once."""
     tokens: int = 0
-    """Of the embedded texts, as the service counted them."""
+    """Of the embedded texts of chunks, as the service counted them."""
     reused: int = 0
     """Chunks whose vector was there already."""
     reused_tokens: int = 0
     """Of those chunks, as the chunker counted them: what was not paid."""
     requests: int = 0
-    """To the model, second attempts included."""
+    """To the embedding model, for sentences too, second attempts included."""
     retries: int = 0
     """How many of the requests were a further attempt."""
     slow_downs: int = 0
     """How often the service asked for less (429)."""
+    sentences: int = 0
+    """Embedded to find out where to cut."""
+    sentence_tokens: int = 0
+    """Of those, as the service counted them; no part of `tokens`."""
+    sentences_reused: int = 0
+    """Whose vector was kept from before."""
+    completion_requests: int = 0
+    """To the chat model that proposes cuts, second attempts included."""
+    completion_tokens: int = 0
+    """Of prompts and answers, as the service counted them."""
+    completions_reused: int = 0
+    """Answers that were kept from before."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """By stage: read, chunk, look up, embed, stage, upsert, delete, record."""
+    """By stage: read, sentences, chunk, look up, embed, stage, upsert, delete, record."""
     sizes: dict[str, int] = field(default_factory=dict)
     """Chunks by kind and lower edge of a 32-token bin: `table 64`."""
     warnings: dict[str, int] = field(default_factory=dict)
     """What parsers left out or mended, by kind."""
+
+    @property
+    def embedded_tokens(self) -> int:
+        """All that the embedding model was paid for."""
+        return self.tokens + self.sentence_tokens
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(
@@ -128,6 +145,12 @@ class Tally:
             requests=self.requests + other.requests,
             retries=self.retries + other.retries,
             slow_downs=self.slow_downs + other.slow_downs,
+            sentences=self.sentences + other.sentences,
+            sentence_tokens=self.sentence_tokens + other.sentence_tokens,
+            sentences_reused=self.sentences_reused + other.sentences_reused,
+            completion_requests=self.completion_requests + other.completion_requests,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            completions_reused=self.completions_reused + other.completions_reused,
             seconds=_added(self.seconds, other.seconds),
             sizes=_added(self.sizes, other.sizes),
             warnings=_added(self.warnings, other.warnings),

@@ -121,17 +121,22 @@ def chunk(
 
     \b
     kitelift chunk manual.md --max-tokens 256
+    kitelift chunk manual.md --strategy llm -c kitelift.toml
     kitelift chunk manual.md --format html > manual.html
     """
     from jobs import preview
+    from jobs.preview_page import preview_page
 
     with errors_told(debug):
         given = {"strategy": strategy, "max_tokens": max_tokens, "overlap_tokens": overlap_tokens}
         config = load_config(config_path)
         changes = {name: value for name, value in given.items() if value is not None}
-        document, chunks, budget = preview.preview(file, config.chunking, changes, config.embedding)
+        made = preview.preview(file, config, changes)
         if output == "text":
-            render.show(preview.as_text(document, chunks, budget))
+            render.show(preview.as_text(made))
+        elif output == "html":
+            click.echo(preview_page(made))
         else:
-            page = preview.as_json if output == "json" else preview.as_html
-            click.echo(page(document, chunks, budget))
+            click.echo(preview.as_json(made))
+            for note in made.notes:
+                click.echo(f"kitelift: note: {note}", err=True)

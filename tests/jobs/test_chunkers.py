@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from chunking.model import Document
-from jobs.chunkers import SentenceVectors, VectorChunker, open_chunker
+from jobs.chunkers import open_chunker
 from jobs.config import ChunkingSettings, Config, parse_config
 from jobs.footing import fingerprint
+from jobs.sentences import SentenceVectors, VectorChunker
 from storage.errors import StoreUnavailableError
 from storage.protocols import Embedded
 from tests.jobs.world import manual
@@ -35,6 +36,13 @@ class Model:
 
 def document(name, text=None):
     return Document(document_id=name, markdown=manual(name) if text is None else text)
+
+
+def chunks_of(chunker, documents, shelf=None):
+    """As a run goes: the sentences of a batch, then its documents."""
+    for batch, sentences in chunker.batches(documents):
+        chunker.vectors.fetch(sentences, shelf)
+        yield from map(chunker.chunk, batch)
 
 
 def unopened():
@@ -66,9 +74,7 @@ def test_sentences_of_many_documents_are_embedded_in_one_call_and_never_again():
     chunker = open_chunker(SEMANTIC, lambda: model)
     documents = [document(f"d{number}") for number in range(3)]
 
-    chunker.prepare(documents)
-    chunker.prepare(documents)
-    chunks = [chunker.chunk(each) for each in documents]
+    chunks = [chunk for _ in range(2) for chunk in chunks_of(chunker, documents)][:3]
 
     assert len(model.calls) == 1
     assert all(len(found) > 1 for found in chunks)
@@ -88,8 +94,10 @@ def test_a_refused_sentence_concerns_its_document_alone():
     chunker = open_chunker(SEMANTIC, Model)
     good, bad = document("good"), document("bad", "Fine. This is poison. Fine too. And more.")
 
-    chunker.prepare([bad, good])
+    ((batch, sentences),) = chunker.batches([bad, good])
+    chunker.vectors.fetch(sentences)
 
+    assert batch == [bad, good]
     assert chunker.chunk(good)
     with pytest.raises(ValueError, match="cannot be embedded: no"):
         chunker.chunk(bad)

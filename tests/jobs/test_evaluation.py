@@ -191,7 +191,6 @@ def test_a_grid_is_every_combination_that_can_be():
         ("structure:max_token=5", "max_token"),
         ("structure:max_tokens", "OPTION=VALUE"),
         ("fixed:size=10,overlap=10", "overlap"),
-        ("llm", "llm"),
     ],
 )
 def test_a_grid_without_a_point_is_refused(line, told):

@@ -24,6 +24,9 @@ WORK = Tally(
     requests=4,
     retries=1,
     slow_downs=1,
+    sentence_tokens=70,
+    completion_requests=5,
+    completion_tokens=50,
     seconds={"embed": 1.5, "upsert": 0.5},
 )
 
@@ -43,7 +46,7 @@ def test_every_counter_of_work_is_read_from_the_tally():
 def test_every_number_of_a_tally_is_counted_but_those_that_only_a_report_needs():
     amounts = {r.amount for r in metrics.readings(WORK)}
 
-    assert {12, 9, 2, 7, 700, 4, 1, 1.5, 0.5} <= amounts
+    assert {12, 9, 2, 7, 700, 4, 1, 70, 5, 50, 1.5, 0.5} <= amounts
 
 
 def test_names_are_told_once_and_are_names_to_prometheus():

@@ -9,10 +9,14 @@ from rich.console import Console
 
 from chunking import StructureAwareChunker
 from chunking.parsers import parse_markdown
+from chunking.strategies import STRATEGIES
+from jobs.chunk_size import chunk_size
 from jobs.cli import main
-from jobs.config import ChunkingSettings
-from jobs.preview import as_html, as_json, as_text, preview
+from jobs.config import ChunkingSettings, Config
+from jobs.preview import as_json, as_text, preview
 from jobs.preview_marks import mark_chunks
+from jobs.preview_page import Preview, notes_of, preview_page
+from tests.chunking.strategies.strategies import make
 
 TITLE, WORDS = "document.title", "document.body.innerText"
 DRAWN = """[...document.querySelectorAll('article')].map(a => [a.id, a.clientHeight > 20,
@@ -31,7 +35,13 @@ HOSTILE = "# <script>alert(1)</script>\n\n<b onclick=x>[red]fat[/red]</b> & [lin
 
 def made(markdown, max_tokens=96, overlap=32):
     document = parse_markdown(markdown, document_id="m", file_title="手册 & Co")
-    return document, StructureAwareChunker(max_tokens, overlap).chunk(document), max_tokens
+    chunker = StructureAwareChunker(max_tokens, overlap)
+    return Preview(
+        document=document,
+        chunks=chunker.chunk(document),
+        size=chunk_size(chunker.settings),
+        notes=notes_of(document),
+    )
 
 
 def shown(renderable):
@@ -55,13 +65,13 @@ class Tags(HTMLParser):
 def test_a_file_is_chunked_with_the_configuration_and_what_the_command_line_changes(tmp_path):
     file = tmp_path / "guide.md"
     file.write_text(MARKDOWN)
-    settings = ChunkingSettings(max_tokens=256, overlap_tokens=0)
-    document, chunks, budget = preview(file, settings, {"max_tokens": 64})
+    config = Config(chunking=ChunkingSettings(max_tokens=256, overlap_tokens=0))
+    made_of_it = preview(file, config, {"max_tokens": 64})
 
-    assert budget == 64
-    assert document.file_title == "guide"
-    assert max(chunk.token_count for chunk in chunks) <= 64
-    assert chunks == StructureAwareChunker(64, 0).chunk(document)
+    assert (made_of_it.size.most, made_of_it.size.unit) == (64, "tokens")
+    assert made_of_it.document.file_title == "guide"
+    assert max(chunk.token_count for chunk in made_of_it.chunks) <= 64
+    assert made_of_it.chunks == StructureAwareChunker(64, 0).chunk(made_of_it.document)
 
 
 def test_an_option_that_does_not_exist_is_named(tmp_path):
@@ -69,12 +79,12 @@ def test_an_option_that_does_not_exist_is_named(tmp_path):
     file.write_text(MARKDOWN)
 
     with pytest.raises(ValueError, match="strategy='no such'"):
-        preview(file, ChunkingSettings(), {"strategy": "no such"})
+        preview(file, Config(), {"strategy": "no such"})
 
 
 def test_json_is_a_list_of_chunks_with_the_fields_of_a_row():
-    document, chunks, budget = made(MARKDOWN)
-    rows = json.loads(as_json(document, chunks, budget))
+    chunks = made(MARKDOWN).chunks
+    rows = json.loads(as_json(made(MARKDOWN)))
 
     assert [row["chunk_id"] for row in rows] == [chunk.chunk_id for chunk in chunks]
     assert rows[0].keys() == asdict(chunks[0]).keys()
@@ -82,7 +92,7 @@ def test_json_is_a_list_of_chunks_with_the_fields_of_a_row():
 
 
 def test_overlap_and_table_heads_are_told_from_what_is_new():
-    _, chunks, _ = made(MARKDOWN)
+    chunks = made(MARKDOWN).chunks
     marked = list(mark_chunks(chunks))
 
     assert [m.prefix + m.again + m.new for m in marked] == [chunk.content for chunk in chunks]
@@ -94,23 +104,22 @@ def test_overlap_and_table_heads_are_told_from_what_is_new():
 
 
 def test_the_text_shows_every_chunk_with_its_size_kind_and_path():
-    document, chunks, budget = made(MARKDOWN)
-    text = shown(as_text(document, chunks, budget))
+    text = shown(as_text(made(MARKDOWN)))
 
-    for chunk in chunks:
+    for chunk in made(MARKDOWN).chunks:
         line = next(at for at in text.split("\n") if at.startswith(f"#{chunk.chunk_index} "))
-        assert f"{chunk.token_count}/{budget}" in line
+        assert f"{chunk.token_count}/96" in line
         assert chunk.kind in line
         assert " › ".join(chunk.heading_path) in line
     assert "note: heading without text: 空" in text
 
 
 def test_markup_in_a_document_is_text_on_the_terminal():
-    assert "[red]fat[/red]" in shown(as_text(*made(HOSTILE)))
+    assert "[red]fat[/red]" in shown(as_text(made(HOSTILE)))
 
 
 def test_the_page_is_one_file_without_scripts_that_asks_for_nothing():
-    page = as_html(*made(HOSTILE))
+    page = preview_page(made(HOSTILE))
     parsed = Tags(page)
 
     assert "default-src 'none'" in page
@@ -121,8 +130,8 @@ def test_the_page_is_one_file_without_scripts_that_asks_for_nothing():
 
 
 def test_the_page_draws_every_chunk_and_a_histogram_of_fill():
-    document, chunks, budget = made(MARKDOWN)
-    page = as_html(document, chunks, budget)
+    chunks = made(MARKDOWN).chunks
+    page = preview_page(made(MARKDOWN))
 
     for chunk in chunks:
         assert f'id="chunk-{chunk.chunk_index}"' in page
@@ -145,7 +154,7 @@ def test_in_a_browser_the_page_is_quiet_inert_and_drawn(browser, tmp_path, width
     file.write_text(f"{MARKDOWN}\n\n## 故障\n\n```html\n{hostile}\n```\n", encoding="utf-8")
     told = CliRunner().invoke(main, ["chunk", str(file), "--format", "html", "--max-tokens", "96"])
     page.write_text(told.stdout, encoding="utf-8")
-    chunks = preview(file, ChunkingSettings(), {"max_tokens": 96})[1]
+    chunks = preview(file, Config(), {"max_tokens": 96}).chunks
 
     visit = browser.visit(
         page, *(TITLE, WORDS, DRAWN, BARS, CELLS, OVERFLOW), width=width, scheme=scheme
@@ -166,8 +175,45 @@ def test_in_a_browser_the_page_is_quiet_inert_and_drawn(browser, tmp_path, width
 
 
 def test_a_document_without_text_is_said_to_have_none():
-    document, chunks, budget = made("# 只有标题\n")
+    empty = made("# 只有标题\n")
 
-    assert "gives no chunk" in as_html(document, chunks, budget)
-    assert "no text, no chunk" in shown(as_text(document, chunks, budget))
-    assert json.loads(as_json(document, chunks, budget)) == []
+    assert "gives no chunk" in preview_page(empty)
+    assert "no text, no chunk" in shown(as_text(empty))
+    assert json.loads(as_json(empty)) == []
+
+
+IN_TOKENS = {"structure", "parent_child"}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_has_a_size_that_its_chunks_keep_and_can_fill(strategy):
+    chunker = make(strategy)
+    size = chunk_size(chunker.settings)
+    document = parse_markdown(MARKDOWN * 3, document_id="m", file_title="m")
+    chunks = chunker.chunk(document)
+
+    assert size.unit == ("tokens" if strategy in IN_TOKENS else "characters")
+    assert max(map(size.of, chunks)) <= size.most
+    assert 0.5 < max(map(size.fill, chunks)) <= 1
+
+
+def test_bars_are_drawn_against_the_size_and_unit_of_the_strategy(tmp_path):
+    file = tmp_path / "guide.md"
+    file.write_text(MARKDOWN)
+    fixed = preview(file, Config(), {"strategy": "fixed"})
+    line = next(x for x in shown(as_text(fixed)).split("\n") if x.startswith("#0 "))
+
+    assert "█" * 19 in line
+    assert "/600 " in line
+    page = preview_page(fixed)
+    assert "at most 600 characters" in page
+    assert f"{len(fixed.chunks[0].content)} characters · {fixed.chunks[0].token_count} tok" in page
+
+
+def test_a_hard_maximum_that_is_nearer_fills_the_bar(tmp_path):
+    file = tmp_path / "guide.md"
+    file.write_text(MARKDOWN)
+    capped = preview(file, Config(), {"strategy": "fixed", "max_tokens": 64})
+
+    assert max(map(capped.size.of, capped.chunks)) < 300
+    assert max(map(capped.size.fill, capped.chunks)) > 0.9

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.server
 
 PLANTED = {
     "KITELIFT_EMBEDDING_API_KEY": "sk-planted-embedding-0f1e2d3c",
+    "KITELIFT_COMPLETION_API_KEY": "sk-planted-completion-8c7b6a59",
     "KITELIFT_MILVUS_TOKEN": "root:planted-milvus-4b5a6978",
 }
 HOOK_SECRET = "s3cr3t"

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from jobs.cli import main
 from tests.command_lines import in_blocks, words_of
 from tests.jobs.world import PROJECT
+from tests.servers.chat import serving_chat
 from tests.servers.openai_server import Fault
 
 pytestmark = pytest.mark.server
@@ -27,9 +28,11 @@ def here(world, monkeypatch):
     shutil.copytree(PROJECT / "demo" / "docs" / "zh", world.folder / "manuals")
     shutil.copytree(PROJECT / "demo" / "docs" / "en", world.folder / "docs")
     shutil.copy(PROJECT / "demo" / "docs" / "en" / "alarms.md", world.folder / "manual.md")
-    world.config_file()
     monkeypatch.chdir(world.folder)
-    return world
+    with serving_chat() as chat:
+        world.settings["completion"] = chat.settings().model_dump(exclude_defaults=True)
+        world.config_file()
+        yield world
 
 
 def lines() -> list[list[str]]:

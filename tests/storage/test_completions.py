@@ -150,6 +150,39 @@ def test_retry_after_is_waited_for(chat):
     assert 7 <= waits[0] < 7.1
 
 
+class Rates:
+    def __init__(self):
+        self.acquired, self.slowed = [], []
+
+    def acquire(self, tokens):
+        self.acquired.append(tokens)
+
+    def slow_down(self, retry_after):
+        self.slowed.append(retry_after)
+
+
+def test_each_attempt_waits_for_the_shared_rates_and_a_429_slows_all(chat):
+    chat.script = [Fault(status=429, headers={"Retry-After": "3"})]
+    rates = Rates()
+    Completer(chat.settings(), None, throttle=rates, sleep=lambda _: None)(SYSTEM, "用户")
+
+    assert len(rates.acquired) == 2
+    assert rates.acquired[0] == rates.acquired[1] >= 5
+    assert rates.slowed == [3]
+
+
+def test_a_dry_one_gives_what_is_kept_and_counts_what_it_would_ask(chat, kept):
+    completer_of(chat, kept)(SYSTEM, "known")
+    dry = Completer(chat.settings(), kept, is_dry=True)
+
+    assert dry(SYSTEM, "known") == '{"segments": []}'
+    assert dry(SYSTEM, "unknown") == ""
+    assert len(chat.requests) == 1
+    assert (dry.tally.reused, dry.tally.unasked, dry.tally.requests) == (1, 1, 0)
+    assert dry.tally.unasked_tokens >= 5
+    assert completer_of(chat, kept)(SYSTEM, "unknown") == '{"segments": []}'
+
+
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_prompt_that_is_refused_has_no_answer_and_is_not_asked_again(chat, kept, status):
     chat.script = [Fault(status=status, message="content policy")]
@@ -159,6 +192,14 @@ def test_a_prompt_that_is_refused_has_no_answer_and_is_not_asked_again(chat, kep
     assert completer_of(chat, kept)(SYSTEM, "bad") == ""
     assert completer.tally.refused == 1
     assert len(chat.requests) == 2  # the prompt, and one that nobody refuses
+
+
+def test_an_answer_without_an_end_is_of_no_use_and_is_not_read_to_the_end(chat, kept):
+    chat.script = [lambda _: "x" * 3_000_000]
+
+    assert completer_of(chat, kept)(SYSTEM, "user") == ""
+    assert completer_of(chat, kept)(SYSTEM, "user") == ""
+    assert len(chat.requests) == 2  # that, and the plain prompt that proves the model
 
 
 def test_a_model_that_refuses_everything_is_a_fault_of_the_settings(chat, kept):
