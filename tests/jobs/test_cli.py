@@ -128,9 +128,9 @@ class TestOnRealServers:
 
         assert run.returncode == 0, run.stderr
         told = json.loads(run.stdout)
-        again = world.command("report", told["run_id"], "--json")
+        again = world.typed("report", told["run_id"], "--json")
         assert json.loads(again.stdout) == told
-        (listed,) = json.loads(world.command("runs", "--json").stdout)
+        (listed,) = json.loads(world.typed("runs", "--json").stdout)
         assert (listed["run_id"], listed["state"]) == (told["run_id"], "succeeded")
         for name in ("run_id", "outcome", "documents", "chunks", "embedding", "shards", "seconds"):
             assert name in told
@@ -140,7 +140,7 @@ class TestOnRealServers:
 
     def test_plan_tells_beforehand_what_run_then_does(self, world):
         world.put("a.parquet", {f"{n}.md": manual(f"手册 {n}") for n in range(9)})
-        planned = json.loads(world.command("plan", "--json").stdout)
+        planned = json.loads(world.typed("plan", "--json").stdout)
         assert planned["builds_collection"]
         assert planned["documents"]["new"] == 9
         assert world.ledger.runs() == []
@@ -151,7 +151,7 @@ class TestOnRealServers:
         changed = {f"{n}.md": manual(f"手册 {n}") for n in range(1, 9)}
         changed["1.md"] = "A new first paragraph.\n\n" + changed["1.md"]
         world.put("a.parquet", {**changed, "new.md": "Quite new."})
-        planned = json.loads(world.command("plan", "--json").stdout)
+        planned = json.loads(world.typed("plan", "--json").stdout)
         done = world.run()
 
         assert planned["documents"] == {
@@ -170,11 +170,11 @@ class TestOnRealServers:
         world.put("good.parquet", {"good": "Fine."})
         world.put("bad.parquet", {"bad": "This is poison.", "beside": "Fine too."})
         world.server.script(Fault(contains="poison", status=400))
-        run = world.command("run", "--json")
+        run = world.typed("run", "--json")
         assert run.returncode == 1
         world.server.forget()
 
-        again = world.command("rerun", json.loads(run.stdout)["run_id"], "--json")
+        again = world.typed("rerun", json.loads(run.stdout)["run_id"], "--json")
 
         told = json.loads(again.stdout)
         assert again.returncode == 0, again.stderr
@@ -197,7 +197,7 @@ class TestOnRealServers:
         world.settings = {**settings, "s3": {"endpoint_url": s3_settings.endpoint_url}}
         world.put("a.parquet", {"a": "Text."})
 
-        run = world.command("run", "--json")
+        run = world.typed("run", "--json")
 
         assert run.returncode == 3
         assert told in run.stderr
@@ -215,7 +215,7 @@ class TestOnRealServers:
         holder = this_process("theirs", private_workers=False)
         acquire(ledger.objects, ledger.lease_key, world.alias, holder)
 
-        run = world.command("run", "--json")
+        run = world.typed("run", "--json")
 
         assert run.returncode == 4
         assert "run theirs" in run.stderr
@@ -225,10 +225,10 @@ class TestOnRealServers:
     def test_doctor_names_each_part_and_the_one_that_is_away(self, world):
         world.put("a.parquet", {"a": "Text."})
         world.run()
-        well = world.command("doctor")
+        well = world.typed("doctor")
         world.settings = {"embedding": {"base_url": "http://127.0.0.1:1/v1"}}
 
-        ill = world.command("doctor", "--json")
+        ill = world.typed("doctor", "--json")
 
         assert well.returncode == 0, well.stdout
         assert "1 rows" in well.stdout

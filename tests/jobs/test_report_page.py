@@ -125,7 +125,7 @@ class TestInABrowser:
         world.run()
         page = world.folder / "r.html"
 
-        told = world.command("report", "--html", str(page))
+        told = world.typed("report", "--html", str(page))
 
         assert told.returncode == 0, told.stderr
         assert told.stdout == ""
