@@ -144,7 +144,7 @@ def test_one_document_that_fails_for_good_is_named_each_time_and_tried_alone(wor
     first = world.run()
     rows = world.rows()
     sent = len(world.server.calls())
-    again = world.command("run", "--json")
+    again = world.typed("run", "--json")
 
     assert again.returncode == 1, again.stderr
     for report in (first, json.loads(again.stdout)):

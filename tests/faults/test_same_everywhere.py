@@ -1,6 +1,7 @@
 """CASES C46 and C48: ids, contents and metadata come from the document, and from nothing else."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -47,8 +48,8 @@ def seen(world):
 
 def test_hash_seed_company_and_order_change_nothing(world, tmp_path_factory):
     others = {f"{n}.md": manual(f"手册 {n}", sections=2) for n in range(6)}
-    found = []
-    for number, seed in enumerate(["", "0", "1"]):  # here, and in processes of their own
+    worlds = []
+    for number in range(3):
         here = World(
             folder=tmp_path_factory.mktemp("here"),
             milvus_uri=world.milvus_uri,
@@ -61,12 +62,16 @@ def test_hash_seed_company_and_order_change_nothing(world, tmp_path_factory):
         for place, (name, text) in enumerate(company):
             here.put(f"{place * 2:02d}.parquet", {name: text})
 
-        if seed:
-            run = here.command("run", PYTHONHASHSEED=seed)
-            assert run.returncode == 0, run.stderr
-        else:
-            here.run()
-        found.append(seen(here))
+        worlds.append(here)
+    with ThreadPoolExecutor() as pool:  # two in processes of their own, and one here
+        runs = [
+            pool.submit(here.command, "run", PYTHONHASHSEED=seed)
+            for here, seed in zip(worlds[1:], "01", strict=True)
+        ]
+        worlds[0].run()
+    for run in runs:
+        assert run.result().returncode == 0, run.result().stderr
+    found = [seen(here) for here in worlds]
     assert found[0] == found[1] == found[2]
 
 
