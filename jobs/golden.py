@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from chunking.text import clean_text, is_blank
 from jobs.config import Config, ConfigError
 from jobs.footing import Footing
-from jobs.search import NOT_A_PARENT
+from jobs.searching.search import NOT_A_PARENT
 from storage.embedding_settings import EmbeddingSettings
 from storage.embeddings import open_embedder
 from storage.errors import ObjectMissingError, SettingError, StorageError

@@ -49,10 +49,10 @@ def search(
     kitelift search "怎样回滚" --mode parent
     kitelift search "rollback" --filter 'page > 3 and array_contains(heading_path, "Upgrade")'
     """
-    from jobs.hits_page import hits_page, parents_page
-    from jobs.parent_search import TOP_M_PARENT, search_parents
-    from jobs.search import condition_of, reading
-    from jobs.search import search as find
+    from jobs.searching.hits import hits_page, parents_page
+    from jobs.searching.search import condition_of, reading
+    from jobs.searching.search import search as find
+    from jobs.searching.small_to_big import TOP_M_PARENT, search_parents
 
     with errors_told(debug):
         if not query.strip():
@@ -121,10 +121,10 @@ def evaluate(
     kitelift eval --questions questions.jsonl --docs ./manuals --html eval.html
     kitelift eval --questions q.jsonl --grid structure:max_tokens=256/512,overlap_tokens=0/64
     """
-    from jobs.evaluation import evaluate as try_all
-    from jobs.evaluation_grid import read_grid
-    from jobs.evaluation_page import evaluation_page, evaluation_table
-    from jobs.evaluation_questions import read_questions
+    from jobs.evaluation.evaluate import evaluate as try_all
+    from jobs.evaluation.grid import read_grid
+    from jobs.evaluation.page import evaluation_page, evaluation_table
+    from jobs.evaluation.questions import read_questions
 
     with errors_told(debug):
         asked = read_questions(questions)

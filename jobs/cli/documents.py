@@ -124,19 +124,19 @@ def chunk(
     kitelift chunk manual.md --strategy llm -c kitelift.toml
     kitelift chunk manual.md --format html > manual.html
     """
-    from jobs import preview
-    from jobs.preview_page import preview_page
+    from jobs.preview import lines
+    from jobs.preview.page import preview_page
 
     with errors_told(debug):
         given = {"strategy": strategy, "max_tokens": max_tokens, "overlap_tokens": overlap_tokens}
         config = load_config(config_path)
         changes = {name: value for name, value in given.items() if value is not None}
-        made = preview.preview(file, config, changes)
+        made = lines.preview(file, config, changes)
         if output == "text":
-            render.show(preview.as_text(made))
+            render.show(lines.as_text(made))
         elif output == "html":
             click.echo(preview_page(made))
         else:
-            click.echo(preview.as_json(made))
+            click.echo(lines.as_json(made))
             for note in made.notes:
                 click.echo(f"kitelift: note: {note}", err=True)

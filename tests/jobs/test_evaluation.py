@@ -8,11 +8,11 @@ from click.testing import CliRunner
 
 from jobs.cli import main
 from jobs.config import ConfigError
-from jobs.evaluation_cache import Passage
-from jobs.evaluation_grid import read_grid
-from jobs.evaluation_questions import Question, covered, left_out, letters_of, read_questions
-from jobs.evaluation_scores import answer, scores, scores_by
-from jobs.evaluation_words import WordIndex, fused
+from jobs.evaluation.grid import read_grid
+from jobs.evaluation.kept import Passage
+from jobs.evaluation.questions import Question, covered, left_out, letters_of, read_questions
+from jobs.evaluation.scores import answer, scores, scores_by
+from jobs.evaluation.words import WordIndex, fused
 from tests.jobs.world import PROJECT, manual, markdown
 
 DEMO = PROJECT / "demo"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chunking.budget import token_counter
-from jobs.parents import Child, context_of, pack, rank_parents, widened
+from jobs.searching.parents import Child, context_of, pack, rank_parents, widened
 
 TOKENS = token_counter("cl100k_base")
 

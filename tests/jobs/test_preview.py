@@ -13,9 +13,9 @@ from chunking.strategies import STRATEGIES
 from jobs.chunk_size import chunk_size
 from jobs.cli import main
 from jobs.config import ChunkingSettings, Config
-from jobs.preview import as_json, as_text, preview
-from jobs.preview_marks import mark_chunks
-from jobs.preview_page import Preview, notes_of, preview_page
+from jobs.preview.lines import as_json, as_text, preview
+from jobs.preview.marks import mark_chunks
+from jobs.preview.page import Preview, notes_of, preview_page
 from tests.chunking.strategies.strategies import make
 
 TITLE, WORDS = "document.title", "document.body.innerText"

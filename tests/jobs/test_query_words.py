@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.query_words import best_window, find_words, query_words
+from jobs.searching.words import best_window, find_words, query_words
 
 
 def found(query, text):

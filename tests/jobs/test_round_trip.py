@@ -3,7 +3,7 @@
 import pytest
 
 from chunking.structure import StructureAwareChunker
-from jobs.search import reading, search
+from jobs.searching.search import reading, search
 from storage.documents import read_documents
 from storage.local_objects import LocalObjectStore
 from tests.jobs.world import PROJECT

@@ -15,8 +15,8 @@ from chunking.protocols import chunk_fully
 from jobs.chunk_size import ChunkSize, chunk_size
 from jobs.chunkers import open_chat_model, open_chunker
 from jobs.config import ChunkingSettings, Config
-from jobs.preview_marks import Marked, mark_chunks, place_of
-from jobs.preview_page import Preview, notes_of, summary
+from jobs.preview.marks import Marked, mark_chunks, place_of
+from jobs.preview.page import Preview, notes_of, summary
 from jobs.sentences import VectorChunker
 from storage.embeddings import open_embedder
 from storage.protocols import CompletionTally

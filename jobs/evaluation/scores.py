@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from jobs.evaluation_cache import Passage
-from jobs.evaluation_questions import Question, covered
+from jobs.evaluation.kept import Passage
+from jobs.evaluation.questions import Question, covered
 
 CUTOFFS = (1, 3, 5, 10)
 BUDGETS = (500, 1_000, 2_000)

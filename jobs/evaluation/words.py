@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jobs.query_words import cut_words
+from jobs.searching.words import cut_words
 
 K1, B = 1.2, 0.75
 """As Milvus has them."""

@@ -22,13 +22,13 @@ from jobs.chunk_size import ChunkSize, chunk_size
 from jobs.chunkers import open_chat_model, open_chunker
 from jobs.config import Config, ConfigError
 from jobs.conversion.sources import find_inputs
-from jobs.evaluation_cache import KeptEmbedder, Passage, Passages, kept_passages
-from jobs.evaluation_grid import Point
-from jobs.evaluation_questions import Question, left_out, letters_of
-from jobs.evaluation_scores import CUTOFFS, Answer, answer, scores, scores_by
-from jobs.evaluation_words import WordIndex, best_first, fused
-from jobs.parents import Child, rank_parents
+from jobs.evaluation.grid import Point
+from jobs.evaluation.kept import KeptEmbedder, Passage, Passages, kept_passages
+from jobs.evaluation.questions import Question, left_out, letters_of
+from jobs.evaluation.scores import CUTOFFS, Answer, answer, scores, scores_by
+from jobs.evaluation.words import WordIndex, best_first, fused
 from jobs.plan import is_parquet
+from jobs.searching.parents import Child, rank_parents
 from jobs.sentences import VectorChunker
 from storage.documents import document_hash, read_documents
 from storage.embeddings import open_embedder

@@ -6,9 +6,9 @@ from typing import Any
 
 from chunking.budget import token_counter
 from jobs.config import ConfigError
-from jobs.hits_page import body_of
-from jobs.parents import Child, RankedParent, Span, context_of, pack, rank_parents
-from jobs.search import Reader, search
+from jobs.searching.hits import body_of
+from jobs.searching.parents import Child, RankedParent, Span, context_of, pack, rank_parents
+from jobs.searching.search import Reader, search
 from storage.reranker import RerankSettings, rerank
 
 TOP_K_CHILD = 40

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from jobs.evaluation_scores import BUDGETS, CUTOFFS
+from jobs.evaluation.scores import BUDGETS, CUTOFFS
 
 _MEASURES = (
     *((f"R@{cutoff}", ("recall", str(cutoff))) for cutoff in CUTOFFS),

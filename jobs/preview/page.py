@@ -13,7 +13,7 @@ from chunking import Chunk, Document, headings_without_text
 from chunking.atoms import is_separator
 from chunking.tables import split_cells
 from jobs.chunk_size import ChunkSize
-from jobs.preview_marks import Marked, mark_chunks, place_of
+from jobs.preview.marks import Marked, mark_chunks, place_of
 
 BINS = 10
 """Bars of the histogram, a tenth of the largest size each."""

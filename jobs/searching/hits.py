@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from jobs.query_words import best_window, find_words, query_words
+from jobs.searching.words import best_window, find_words, query_words
 
 EXCERPT = 360
 """Characters of a hit that are shown."""

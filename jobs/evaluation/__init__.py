@@ -1,0 +1,1 @@
+"""`kitelift eval`: ways of cutting, compared on the user's own questions."""

@@ -1,0 +1,1 @@
+"""`kitelift chunk`: what the chunker makes of one file, for people to look at."""

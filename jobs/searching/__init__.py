@@ -1,0 +1,1 @@
+"""`kitelift search`: what a retriever would get, and how a person reads it."""
