@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ class OpenAIEndpoint:
             timeout=where.timeout_seconds,
             max_retries=0,
         )
+        weakref.finalize(self, self._client.close)  # its own may come behind that of its sockets
 
     def post_embeddings(self, texts: Sequence[str], dimensions: int) -> bytes:
         """Ask for the vectors of texts, none of them blank. 0 dimensions leaves them to the model.

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,10 +45,11 @@ class OpenAIServer:
 
     def script(self, *faults: Fault) -> None:
         """Replace the faults still to come."""
-        connection = http.client.HTTPConnection(urlsplit(self.base_url).netloc, timeout=10)
-        connection.request("PUT", "/faults", dump_faults(faults))
-        assert connection.getresponse().status == 200
-        connection.close()
+        netloc = urlsplit(self.base_url).netloc
+        with closing(http.client.HTTPConnection(netloc, timeout=10)) as connection:
+            connection.request("PUT", "/faults", dump_faults(faults))
+            with connection.getresponse() as answer:
+                assert answer.status == 200
 
     def calls(self) -> list[Call]:
         """Every call since the last forget(), canaries included."""

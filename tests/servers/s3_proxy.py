@@ -5,7 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
@@ -87,12 +87,11 @@ def run_proxy(endpoint: str) -> Iterator[Proxy]:
         do_GET = do_HEAD = do_PUT = do_DELETE = handle_request  # noqa: N815 -- names of http.server
 
         def ask(self, body: bytes) -> Answer:
-            connection = http.client.HTTPConnection(target, timeout=10)
-            connection.request(self.command, self.path, body, dict(self.headers))
-            response = connection.getresponse()
-            data = response.read()
+            with closing(http.client.HTTPConnection(target, timeout=10)) as connection:
+                connection.request(self.command, self.path, body, dict(self.headers))
+                response = connection.getresponse()
+                data = response.read()
             kept = {k: v for k, v in response.headers.items() if k.lower() != "connection"}
-            connection.close()
             kept.setdefault("Content-Length", str(len(data)))
             return Answer(status=response.status, headers=kept, body=data)
 
