@@ -38,7 +38,7 @@ def test_the_outcome_comes_first_and_every_figure_follows():
         "limits.max_cost = 1 is reached",
         "1,440 documents read",
         "1,800 chunks in the collection 600 upserted",
-        "480 texts embedded 120,000 tokens · cost 0.0024",
+        "480 texts embedded 120,000 tokens · 18 requests, 0 repeated · cost 0.0024",
         "120 vectors reused 30,000 tokens saved · worth 0.0006",
         "6 / 6 shards committed",
         "stored 240 unchanged 1,200 empty 0 dead 0",
