@@ -64,16 +64,17 @@ class MilvusCalls:
     def _retried(
         self, call: str, seconds: float, about: str, attempt_once: Callable[[], Answer]
     ) -> Answer:
-        for attempt in stamina.retry_context(
-            on=_next_try,
+        def attempt() -> Answer:
+            with our_errors(self._settings.uri, call, about):
+                return attempt_once()
+
+        again = stamina.RetryingCaller(
             attempts=None if self._settings.retry_seconds else 1,
             timeout=seconds or None,
             wait_initial=_FIRST_WAIT,
             wait_max=_MAX_WAIT,
-        ):
-            with attempt, our_errors(self._settings.uri, call, about):
-                return attempt_once()
-        raise AssertionError("stamina raises the last error")  # pragma: no cover
+        )
+        return again(_next_try, attempt)
 
 
 def _next_try(error: Exception) -> bool | float:

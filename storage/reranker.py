@@ -59,12 +59,13 @@ def rerank(settings: RerankSettings, query: str, documents: Sequence[str]) -> li
     """
     if not documents:
         return []
-    for attempt in stamina.retry_context(
-        on=_is_transient, attempts=settings.max_attempts, timeout=None, wait_initial=0.2, wait_max=5
-    ):
-        with attempt:
-            return _scores(_ask(settings, query, documents), len(documents), settings.url)
-    raise AssertionError("stamina raises the last error")  # pragma: no cover
+    again = stamina.RetryingCaller(
+        attempts=settings.max_attempts, timeout=None, wait_initial=0.2, wait_max=5
+    )
+    return again(
+        _is_transient,
+        lambda: _scores(_ask(settings, query, documents), len(documents), settings.url),
+    )
 
 
 def _ask(settings: RerankSettings, query: str, documents: Sequence[str]) -> Any:

@@ -158,15 +158,12 @@ def test_a_chunker_travels_to_a_worker():
 
 @pytest.fixture
 def quick():
-    pytest.importorskip("quicktok", reason="the extra fast is not installed")
     return token_counter("cl100k_base", "quicktok")
 
 
 @settings(deadline=None)  # the first call loads the vocabulary
 @given(TEXTS)
 def test_the_fast_counter_counts_as_tiktoken_does(text):
-    pytest.importorskip("quicktok", reason="the extra fast is not installed")
-
     assert token_counter("cl100k_base", "quicktok").count(text) == count_tokens(text)
 
 

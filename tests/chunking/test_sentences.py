@@ -52,7 +52,6 @@ def test_sentences_joined_are_the_text_and_none_is_only_signs(text):
 
 
 def test_pysbd_can_take_the_rules_place():
-    pytest.importorskip("pysbd", reason="the extra pysbd is not installed")
     split = sentence_splitter("pysbd")
     text = "My name is Jonas E. Smith. Please turn to p. 55.  Thanks!"
 

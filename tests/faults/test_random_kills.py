@@ -23,7 +23,7 @@ from tests.jobs.world import World, manual
 pytestmark = [pytest.mark.server, pytest.mark.faults]
 
 KILLS_A_LIFE = 20
-LIVES = int(os.environ.get("KITELIFT_KILLS", "60")) // KILLS_A_LIFE
+LIVES = int(os.environ.get("KITELIFT_KILLS", "200")) // KILLS_A_LIFE
 SEED = int(os.environ.get("KITELIFT_SEED", "1"))
 IN_FLIGHT = 3
 """Texts of the one request that a kill between answer and staging may cost: `embed_texts`."""
