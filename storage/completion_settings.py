@@ -1,9 +1,10 @@
 """The `[completion]` table of the configuration: the chat model of the strategy `llm`."""
 
 from typing import Self
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from storage.addresses import check_base_url
 
 
 class CompletionSettings(BaseModel):
@@ -40,17 +41,7 @@ class CompletionSettings(BaseModel):
 
     @model_validator(mode="after")
     def _is_address(self) -> Self:
-        url = urlsplit(self.base_url)
-        if self.base_url and (url.scheme not in {"http", "https"} or not url.hostname):
-            raise ValueError(
-                f"base_url={self.base_url!r} is no http(s) address; write it as "
-                "`http://host:port/v1`."
-            )
-        if url.username or url.password or url.query:
-            raise ValueError(
-                "base_url carries credentials; put the key into KITELIFT_COMPLETION_API_KEY "
-                "instead."
-            )
+        check_base_url(self.base_url, "KITELIFT_COMPLETION_API_KEY")
         return self
 
     @property

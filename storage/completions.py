@@ -67,12 +67,7 @@ class Completer:
         self._throttle = throttle or Unthrottled()
         self._count_tokens = token_counter("cl100k_base").count
         self._endpoint = OpenAIEndpoint(_endpoint_of(settings), clock=clock)
-        self._retries = RetryPolicy(
-            max_attempts=settings.max_attempts,
-            first_wait=settings.first_wait_seconds,
-            max_wait=settings.max_wait_seconds,
-            sleep=sleep,
-        )
+        self._retries = RetryPolicy.of(settings, sleep)
 
     @property
     def concurrent_requests(self) -> int:

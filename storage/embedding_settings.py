@@ -1,9 +1,10 @@
 """The `[embedding]` table of the configuration."""
 
 from typing import Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+
+from storage.addresses import check_base_url
 
 
 class EmbeddingSettings(BaseModel):
@@ -51,16 +52,7 @@ class EmbeddingSettings(BaseModel):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        url = urlsplit(self.base_url)
-        if self.base_url and (url.scheme not in {"http", "https"} or not url.hostname):
-            raise ValueError(
-                f"base_url={self.base_url!r} is no http(s) address; write it as "
-                "`http://host:port/v1`."
-            )
-        if url.username or url.password or url.query:
-            raise ValueError(
-                "base_url carries credentials; put the key into KITELIFT_EMBEDDING_API_KEY instead."
-            )
+        check_base_url(self.base_url, "KITELIFT_EMBEDDING_API_KEY")
         if self.max_request_tokens < self.max_input_tokens:
             raise ValueError(
                 f"max_request_tokens={self.max_request_tokens} must not be less than "

@@ -81,12 +81,7 @@ class OpenAIEmbedder:
         self._dim = dim or settings.dimensions or None
         self._throttle = throttle or Unthrottled()
         self._endpoint = OpenAIEndpoint(_endpoint_of(settings), clock=clock)
-        self._retries = RetryPolicy(
-            max_attempts=settings.max_attempts,
-            first_wait=settings.first_wait_seconds,
-            max_wait=settings.max_wait_seconds,
-            sleep=sleep,
-        )
+        self._retries = RetryPolicy.of(settings, sleep)
 
     @property
     def name(self) -> str:

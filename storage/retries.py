@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Protocol, Self, TypeVar
 
 from tenacity import (
     RetryCallState,
@@ -27,6 +27,17 @@ Sleep = Callable[[float], None]
 Result = TypeVar("Result")
 
 
+class RetrySettings(Protocol):
+    """A section of the configuration that says how often and how long."""
+
+    @property
+    def max_attempts(self) -> int: ...
+    @property
+    def first_wait_seconds(self) -> float: ...
+    @property
+    def max_wait_seconds(self) -> float: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """Call again while the error's fate is RETRY: exponential back-off with jitter."""
@@ -38,6 +49,16 @@ class RetryPolicy:
     max_wait: float = 60.0
     """Seconds. Caps what a server asks for, too: one that says an hour would hold the run."""
     sleep: Sleep = time.sleep
+
+    @classmethod
+    def of(cls, settings: RetrySettings, sleep: Sleep) -> Self:
+        """As a section of the configuration has it."""
+        return cls(
+            max_attempts=settings.max_attempts,
+            first_wait=settings.first_wait_seconds,
+            max_wait=settings.max_wait_seconds,
+            sleep=sleep,
+        )
 
     def call(self, attempt: Callable[[], Result]) -> Result:
         """The result of the first attempt that gives one; else the error of the last."""

@@ -11,7 +11,7 @@ from tests.rules import body_of, chunk_by_the_rules, count_tokens
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(
-    not DATA.is_dir(), reason="the shared data lie beside the project only where it is built"
+    not DATA.is_dir(), reason="the parsers' real files are not beside this checkout"
 )
 
 

@@ -132,7 +132,9 @@ def test_a_caption_stands_on_every_part_while_it_fits_and_is_not_doubled():
     assert all(body.count("表 1 参数") == 1 for body in bodies)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data lie beside the project only here")
+@pytest.mark.skipif(
+    not DATA.is_dir(), reason="the parsers' real files are not beside this checkout"
+)
 def test_c09_html_tables_of_a_real_file_become_39_tables():
     text = (DATA / "markdown" / "en_milvus_configure_proxy_htmltables.md").read_text()
     document = parse_markdown(text, document_id="c09")

@@ -1,6 +1,5 @@
 """Strategies that cut by vectors, with a model behind them."""
 
-import numpy as np
 import pytest
 
 from chunking.model import Document
@@ -9,29 +8,10 @@ from jobs.config import ChunkingSettings, Config, parse_config
 from jobs.footing import fingerprint
 from jobs.sentences import SentenceVectors, VectorChunker
 from storage.errors import StoreUnavailableError
-from storage.protocols import Embedded
+from tests.jobs.vector_model import Model
 from tests.jobs.world import manual
 
 SEMANTIC = ChunkingSettings(strategy="semantic", min_chars=40, max_chars=400, overlap=0)
-
-
-class Model:
-    """Counts what it is asked; refuses what holds "poison", gives no answer for "lost"."""
-
-    name, dim = "model@1", 4
-
-    def __init__(self):
-        self.calls = []
-
-    def embed(self, texts):
-        self.calls.append(list(texts))
-        vectors = np.array([[len(t), t.count("e"), t.count("的"), 1] for t in texts], np.float32)
-        return Embedded(
-            vectors=vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
-            refused={at: "no" for at, text in enumerate(texts) if "poison" in text},
-            failed={at: "gone" for at, text in enumerate(texts) if "lost" in text},
-            tokens=sum(map(len, texts)),
-        )
 
 
 def document(name, text=None):

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -18,34 +17,12 @@ from jobs.report_page import report_page
 from jobs.sentences import SentenceVectors
 from storage.errors import StoreUnavailableError
 from storage.local_objects import LocalObjectStore
-from storage.protocols import Embedded
 from storage.sentence_vectors import SentenceStore
+from tests.jobs.vector_model import Model
 from tests.jobs.world import manual
 
 SEMANTIC = ChunkingSettings(strategy="semantic", min_chars=40, max_chars=400, overlap=0)
 ROW_BYTES = 16
-
-
-class Model:
-    """Four dimensions; notes what it is asked."""
-
-    name, dim = "model@1", 4
-
-    def __init__(self):
-        self.calls = []
-
-    def embed(self, texts):
-        self.calls.append(list(texts))
-        vectors = np.array([[len(t), t.count("e"), t.count("的"), 1] for t in texts], np.float32)
-        return Embedded(
-            vectors=vectors / np.linalg.norm(vectors, axis=1, keepdims=True),
-            tokens=sum(map(len, texts)),
-            requests=1,
-        )
-
-    @property
-    def paid(self):
-        return Counter(text for call in self.calls for text in call)
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_code_in_a_long_turn_keeps_its_fence_on_lines_of_its_own():
 def test_c51_real_transcripts_keep_their_turns():
     path = DATA / "transcript_zh_selfmade.txt"
     if not path.exists():
-        pytest.skip("the shared data lie beside the project only here")
+        pytest.skip("the parsers' real files are not beside this checkout")
     (chunk,) = make("dialogue").chunk(parse_file(path, document_id="d"))
 
     assert chunk.metadata["speakers"] == ["主持人", "工程师甲", "Engineer B", "Unknown"]

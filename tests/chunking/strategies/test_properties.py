@@ -70,6 +70,14 @@ NAMES_WITH_LINES = Document(
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+def hard_cases(test):
+    """What was found once is tried each time."""
+    for document in (FENCED_CELL, NUMBERED_FENCE, CAPTIONED_CODE, NAMES_WITH_LINES):
+        for unit in ("chars", "tokens"):
+            test = example(document, 16, unit)(test)
+    return test
+
+
 def check(name, document, max_tokens, *, repeats, **options):
     document = replace(document, file_title="")  # else it is the prefix of `title`
     chunker = make(name, max_tokens=max_tokens, **options)
@@ -86,14 +94,7 @@ def check(name, document, max_tokens, *, repeats, **options):
 @few
 @pytest.mark.parametrize("name", FURTHER)
 @given(DOCUMENTS, MAXIMA, UNITS)
-@example(FENCED_CELL, 16, "chars")
-@example(FENCED_CELL, 16, "tokens")
-@example(NUMBERED_FENCE, 16, "chars")
-@example(NUMBERED_FENCE, 16, "tokens")
-@example(CAPTIONED_CODE, 16, "chars")
-@example(CAPTIONED_CODE, 16, "tokens")
-@example(NAMES_WITH_LINES, 16, "chars")
-@example(NAMES_WITH_LINES, 16, "tokens")
+@hard_cases
 def test_nothing_is_lost_or_doubled_without_overlap(name, document, max_tokens, unit):
     options = SMALL[name] | NO_OVERLAP.get(name, {})
 
@@ -103,14 +104,7 @@ def test_nothing_is_lost_or_doubled_without_overlap(name, document, max_tokens, 
 @few
 @pytest.mark.parametrize("name", FURTHER)
 @given(DOCUMENTS, MAXIMA, UNITS)
-@example(FENCED_CELL, 16, "chars")
-@example(FENCED_CELL, 16, "tokens")
-@example(NUMBERED_FENCE, 16, "chars")
-@example(NUMBERED_FENCE, 16, "tokens")
-@example(CAPTIONED_CODE, 16, "chars")
-@example(CAPTIONED_CODE, 16, "tokens")
-@example(NAMES_WITH_LINES, 16, "chars")
-@example(NAMES_WITH_LINES, 16, "tokens")
+@hard_cases
 def test_the_rules_hold_with_overlap(name, document, max_tokens, unit):
     check(name, document, max_tokens, unit=unit, repeats=True, **SMALL[name])
 

@@ -14,7 +14,7 @@ DATA = Path(__file__).parents[4] / "shared" / "data" / "markdown"
 FILES = sorted(DATA.glob("zh_*.md")) + sorted(DATA.glob("edge_*.md"))
 FENCE = re.compile(r"```[^`\n]*\n.*?\n```", re.DOTALL)
 needs_data = pytest.mark.skipif(
-    not FILES, reason="the shared data lie beside the project only here"
+    not FILES, reason="the parsers' real files are not beside this checkout"
 )
 
 
