@@ -65,6 +65,10 @@ class StructureAwareChunker:
     """`tiktoken`, or `quicktok` (extra `fast`): equal counts, so it shapes nothing."""
 
     def __post_init__(self) -> None:
+        for name in ("max_tokens", "overlap_tokens", "min_tokens", "lead_in_tokens"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ValueError(f"{name}={value!r} must be a whole number.")  # noqa: TRY004 - of a setting
         if self.max_tokens < MIN_MAX_TOKENS:
             raise ValueError(
                 f"max_tokens={self.max_tokens} must be at least {MIN_MAX_TOKENS}, or a heading "

@@ -454,6 +454,9 @@ def test_metadata_stays_with_each_chunk():
         ({"overlap_tokens": -1}, "overlap_tokens=-1"),
         ({"min_tokens": -1}, "min_tokens=-1"),
         ({"lead_in_tokens": -1}, "lead_in_tokens=-1"),
+        ({"lead_in_tokens": "64"}, "lead_in_tokens='64' must be a whole number"),
+        ({"max_tokens": 64.5}, "max_tokens=64.5 must be a whole number"),
+        ({"min_tokens": True}, "min_tokens=True must be a whole number"),
         (
             {"max_tokens": 64, "overlap_tokens": 0, "min_tokens": 65},
             "min_tokens=65 .* max_tokens=64",

@@ -69,7 +69,11 @@ def test_the_ledger_may_stand_beside_the_source_or_above_it(source, state):
         ("[embedding]\nmodell = 'x'\n", "did you mean 'model'"),
         ("[chunking]\nmax_tokens = 64\noverlap_tokens = 64\n", "64"),
         ("[chunking]\nstrategy = 'structur'\n", "structur.*structure"),
-        ("[chunking]\nmax_tokens = 'many'\n", r"\[chunking\] has a value of the wrong kind"),
+        (
+            "[chunking]\nmax_tokens = 'many'\n",
+            r"\[chunking\] max_tokens='many' must be a whole number",
+        ),
+        ("[chunking]\nlabel = 3\n", r"\[chunking\] has a value of the wrong kind"),
         ("[run]\nexecutor = 'spark'\n", r"\[run\].executor = 'spark'.*'ray' or 'inline'"),
         ("[limits]\nmax_delete_ratio = 2\n", r"\[limits\].max_delete_ratio = 2"),
         ("[milvus]\nuri = 'http://root:Milvus@host'\n", "KITELIFT_MILVUS_TOKEN"),
