@@ -1,7 +1,7 @@
 """What a run may not do without being told to: wipe the collection, spend more than it may."""
 
 from jobs.config import Config
-from jobs.report import completion_cost, embedding_cost
+from jobs.costs import completion_cost, embedding_cost
 from storage.errors import SettingError, StorageError
 from storage.records import RunPlan, Tally
 

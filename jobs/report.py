@@ -7,6 +7,7 @@ from typing import Any
 from chunking.strategies.llm import FALL_BACK
 from jobs.chunk_size import chunk_size
 from jobs.config import Config
+from jobs.costs import completion_cost, embedding_cost, price
 from jobs.golden import Comparison
 from jobs.timeline import throughput
 from storage.records import (
@@ -85,7 +86,7 @@ def make_report(
             "retries": work.retries,
             "slow_downs": work.slow_downs,
             "cost": embedding_cost(work, config),
-            "saved": _cost(work.reused_tokens, config.embedding.cost_per_million_tokens),
+            "saved": price(work.reused_tokens, config.embedding.cost_per_million_tokens),
         },
         "completion": {
             "requests": work.completion_requests,
@@ -130,24 +131,12 @@ def outcome_of(plan: RunPlan, results: Iterable[ShardResult]) -> str:
     return "partial" if _duplicates(results)[1] else "succeeded"
 
 
-def embedding_cost(work: Tally, config: Config) -> float:
-    return _cost(work.embedded_tokens, config.embedding.cost_per_million_tokens)
-
-
-def completion_cost(work: Tally, config: Config) -> float:
-    return _cost(work.completion_tokens, config.completion.cost_per_million_tokens)
-
-
-def _cost(tokens: int, per_million: float) -> float:
-    return tokens / 1e6 * per_million
-
-
 def _golden(golden: Comparison | None, config: Config) -> dict[str, Any] | None:
     if golden is None:
         return None
     told = {
         **asdict(golden),
-        "cost": _cost(golden.tokens, config.embedding.cost_per_million_tokens),
+        "cost": price(golden.tokens, config.embedding.cost_per_million_tokens),
     }
     return {**told, "switched": golden.allows_switch}
 
