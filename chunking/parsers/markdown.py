@@ -22,7 +22,9 @@ _KINDS: dict[str, BlockKind] = {"List": "list", "Table": "table"}
 _ANCHOR = re.compile(r"\s*\{#[^\s{}]+\}\Z")
 """Docusaurus' and others' way to name a heading's anchor."""
 _UNSEEN = re.compile("\ufeff|\r(?!\n)")
-_DEFINITION = re.compile(r"[ ]{0,3}\[[^\]]+\]:[ \t]*(\S+)")
+_DEFINITION = re.compile(
+    r"(?:\A|(?<=[\r\n]))[ ]{0,3}(?P<label>\[[^\]]{1,999}\]:)\s*(?P<target>\S+)"
+)
 _MARKERS_ALONE = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])(?:\s+|\Z))*+")
 _LINK_MARKS = frozenset("/.#:@?=<&")
 
@@ -184,13 +186,15 @@ class _Reader:
         if b"]:" not in self._bytes[start:end]:
             return
         offset = self._offset(start)
-        for line in self._source[offset : self._offset(end)].splitlines(keepends=True):
-            definition = _DEFINITION.match(line)
-            if definition and _LINK_MARKS.isdisjoint(definition[1]):
-                text = self._tidy(line).strip()
-                place = self._if_there(text, offset + line.find(text))
+        gap = self._source[offset : self._offset(end)]
+        definitions = list(_DEFINITION.finditer(gap))
+        ends = [following.start() for following in definitions[1:]] + [len(gap)]
+        for definition, close in zip(definitions, ends, strict=True):
+            if _LINK_MARKS.isdisjoint(definition["target"]):
+                words = gap[definition.start("label") : close].rstrip()
+                text = self._tidy(words)
+                place = self._if_there(text, offset + definition.start("label"))
                 self._blocks.append(Block(kind="paragraph", text=text, char_start=place))
-            offset += len(line)
 
     def _offset(self, byte: int) -> int:
         """Translate a byte of the structure, not before the last one asked for, to a character."""

@@ -313,6 +313,24 @@ def test_words_that_look_like_the_definition_of_a_link_are_not_swallowed():
     ]
 
 
+def test_all_words_of_such_a_definition_are_kept_whatever_lines_it_stands_in():
+    markdown = (
+        "[注意]: 请先\u2028备份\n\n[警告]:\n别关机\n"
+        "[a]: https://example.com\r[note]: backups\n'by night'\n\n正文"
+    )
+
+    blocks = blocks_of(markdown)
+
+    assert [block.text for block in blocks] == [
+        "[注意]: 请先\u2028备份",
+        "[警告]:\n别关机",
+        "[note]: backups\n'by night'",
+        "正文",
+    ]
+    for block in blocks:
+        assert markdown.startswith(block.text, block.char_start)
+
+
 def test_a_document_without_blocks_gets_them_and_one_with_blocks_keeps_its_own():
     own = Document(document_id="d", blocks=(), markdown="# A")
     bare = Document(document_id="d")
