@@ -48,8 +48,14 @@ test-faults: setup
 golden: setup
 	KITELIFT_UPDATE_GOLDEN=1 $(BIN)/pytest tests/chunking/parsers tests/test_documentation.py -k golden
 
-bench-chunking: setup
-	$(BIN)/python -m tests.benchmarks.chunking
+# Other people's splitters have an environment of their own: no test needs all that they bring.
+bench-chunking: .venv-bench/.done
+	.venv-bench/bin/python -m tests.benchmarks.chunking
+
+.venv-bench/.done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	touch $@
 
 clean:
-	rm -rf .venv .kitelift build *.egg-info
+	rm -rf .venv .venv-bench .kitelift build *.egg-info

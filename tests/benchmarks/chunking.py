@@ -1,6 +1,6 @@
 """`make bench-chunking`: our chunker beside those that people use, on the same Markdown files.
 
-    python -m tests.benchmarks.chunking [FOLDER] [--only NAME] [--python PATH] [--rounds N]
+    python -m tests.benchmarks.chunking [FOLDER] [--only NAME] [--rounds N]
 
 Each contender runs in a process of its own. CPU time is told in multiples of one
 `encode_ordinary` pass (the best of three) over the same files in the same process. Every splitter
@@ -64,7 +64,6 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     add_folder(parser)
     parser.add_argument("--only", action="append", choices=CONTENDERS, help="one of them")
-    parser.add_argument("--python", default=sys.executable, help="that has the extra `bench`")
     parser.add_argument("--rounds", type=int, default=1, help="processes each; the best is told")
     parser.add_argument("--child", choices=CONTENDERS, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -86,7 +85,7 @@ def _best(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _in_process(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    command = [arguments.python, "-m", __spec__.name, str(arguments.folder.resolve()), "--child"]
+    command = [sys.executable, "-m", __spec__.name, str(arguments.folder.resolve()), "--child"]
     done = subprocess.run([*command, name], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = done.stderr.strip().rpartition("\n")[2]
