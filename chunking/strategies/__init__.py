@@ -2,9 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
-from chunking.protocols import Chunker
+from chunking.protocols import Chunker, Embed
 from chunking.strategies.chunker import Strategy, StrategyChunker, needs
 from chunking.strategies.dialogue import Dialogue
 from chunking.strategies.fixed import Fixed
@@ -44,9 +45,11 @@ STRATEGIES: Mapping[str, Callable[..., Chunker | Strategy]] = {
 def make_chunker(name: str, **options: Any) -> Chunker:
     """Build the strategy of that name; docs/strategies.md tells its options.
 
+    A strategy that cuts by vectors takes the model of this process, unless `embed` is handed in.
+
     Raises:
-        ValueError: No such strategy or option, a value out of range, or something missing that
-            must be handed in (`needs_of`).
+        ValueError: No such strategy or option, a value out of range, or no `complete` for a
+            strategy that asks a chat model.
     """
     if name not in STRATEGIES:
         raise ValueError(f"strategy={name!r} must be one of {', '.join(STRATEGIES)}.")
@@ -55,20 +58,34 @@ def make_chunker(name: str, **options: Any) -> Chunker:
     strategy = FURTHER[name]
     shared = _names(Options)
     own = _known(name, options, [*_names(strategy), *shared])
-    missing = [need for need in needs(strategy) if own.get(need) is None]
-    if missing:
-        raise ValueError(
-            f"the strategy {name!r} needs {' and '.join(missing)}; hand in a function "
-            f"(chunking.protocols.Embed, Complete)."
-        )
+    for need in needs(strategy):
+        if own.get(need) is None:
+            own[need] = _model_of(name, need)
     common = {option: own.pop(option) for option in shared if option in own}
     made = strategy(**own)
     return StrategyChunker(made, Options(**{"unit": made.UNIT, **common}))
 
 
 def needs_of(name: str) -> tuple[str, ...]:
-    """What must be handed in to build the strategy: of `embed` and `complete`."""
+    """Which models the strategy asks: of `embed` and `complete`."""
     return tuple(needs(FURTHER[name])) if name in FURTHER else ()
+
+
+def _model_of(name: str, need: str) -> Embed:
+    if need == "embed":
+        return _local_model()
+    raise ValueError(
+        f"the strategy {name!r} needs {need}: hand in a function (chunking.protocols.Complete) "
+        f"that asks a chat model."
+    )
+
+
+@cache
+def _local_model() -> Embed:
+    """One for all chunkers of this process, as it is large."""
+    from chunking.local_model import LocalModel  # noqa: PLC0415 - few chunkers need it
+
+    return LocalModel()
 
 
 def _names(strategy: Callable[..., Any]) -> list[str]:

@@ -13,11 +13,11 @@ from chunking.sections import Section, gather_sections
 from chunking.strategies.options import Options
 
 OUTSIDE = {"is_outside": True}
-"""Metadata of a strategy's field for what chunking cannot do itself: it must be handed in."""
+"""Metadata of a strategy's field for a model that it asks: no setting, but handed in."""
 
 
 def needs(strategy: Callable[..., Any]) -> list[str]:
-    """Names of what must be handed in to build the strategy."""
+    """Names of the models that the strategy asks."""
     return [each.name for each in fields(strategy) if each.metadata == OUTSIDE]  # type: ignore[arg-type]  # all are dataclasses
 
 

@@ -4,7 +4,6 @@ from threadpoolctl import threadpool_info
 
 from storage.canary import probe
 from storage.embeddings import EmbeddingSettings, open_embedder
-from storage.local_embeddings import as_phrases
 
 PASSAGES = [
     "The battery is charged with the USB cable.",
@@ -48,30 +47,6 @@ def test_a_texts_neighbours_do_not_matter(embedder):
 
     np.testing.assert_allclose(together, alone, atol=1e-6)
     np.testing.assert_allclose(backwards, alone, atol=1e-6)
-
-
-TABLE = """章节：规格
-| 型号 | 说明 |
-|------|:----:|
-| XQ-10 | 小型 \\| 室内 |
-> | XQ-20 |  |
-大型 | x"""
-
-
-def test_the_rows_of_a_table_are_read_as_phrases():
-    assert as_phrases(TABLE).split("\n") == [
-        "章节：规格",
-        "型号; 说明",
-        "",
-        "XQ-10; 小型 \\| 室内",
-        "XQ-20",
-        "大型 | x",
-    ]
-
-
-@pytest.mark.parametrize("text", ["|---|", "| | |", "|", "a || b", "x = a | b\n"])
-def test_what_is_no_table_or_has_no_words_is_read_as_it_is(text):
-    assert as_phrases(text) == text
 
 
 def test_the_edges_of_a_table_do_not_change_what_it_says(embedder):
@@ -118,7 +93,7 @@ def test_the_name_tells_model_and_version(embedder):
 def test_it_computes_with_as_many_threads_as_it_is_told(threads):
     embedder = open_embedder(EmbeddingSettings(threads=threads))
     embedder.embed(["load"])
-    tokenizer = embedder._model._tokenizer
+    tokenizer = embedder._model._use._tokenizer
     encode, seen = tokenizer.encode, set()
 
     def spy(*args, **options):

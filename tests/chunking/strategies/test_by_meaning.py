@@ -7,6 +7,7 @@ from chunking import Block, Document, make_chunker
 from chunking.protocols import EmbeddingChunker
 from chunking.strategies.semantic import novelties
 from chunking.strategies.topic import smoothed, topics
+from storage.embeddings import EmbeddingSettings, open_embedder
 from tests.chunking.strategies.strategies import embed, make
 from tests.rules import body_of
 
@@ -172,6 +173,22 @@ def test_nothing_to_embed_asks_for_nothing(name):
         raise AssertionError("asked")
 
     assert make_chunker(name, embed=never).chunk(a_document(" \n", "\u200b")) == []
+
+
+@pytest.mark.parametrize("name", ["semantic", "topic", "hybrid"])
+def test_with_no_embed_handed_in_the_local_model_is_asked(name):
+    coffee = (
+        "Grind the beans fresh. Pour hot water slowly. A darker roast tastes more bitter. " * 12
+    )
+    taxes = "税表须在四月底之前提交。逾期申报会产生罚款。发票请保存七年。" * 25
+    document = a_document(coffee + taxes)
+    embedder = open_embedder(EmbeddingSettings())
+
+    chunks = make_chunker(name).chunk(document)
+
+    handed = make_chunker(name, embed=lambda texts: embedder.embed(texts).vectors)
+    assert chunks == handed.chunk(document)
+    assert len(chunks) > 1
 
 
 @pytest.mark.parametrize("shape", [(1, 8), (8,), (999, 8)])
