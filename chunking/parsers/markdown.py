@@ -26,6 +26,8 @@ _DEFINITION = re.compile(
     r"(?:\A|(?<=[\r\n]))[ ]{0,3}(?P<label>\[[^\]]{1,999}\]:)\s*(?P<target>\S+)"
 )
 _MARKERS_ALONE = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])(?:\s+|\Z))*+")
+_CONTAINER_END = re.compile(":::+")
+"""What closes `:::note`. Behind a table or code it would be a chunk without a word."""
 _LINK_MARKS = frozenset("/.#:@?=<&")
 
 
@@ -178,6 +180,9 @@ class _Reader:
                 text = re.sub(rf"\n {{1,{column}}}", "\n", text)
         if is_blank(text) or (kind == "list" and _MARKERS_ALONE.fullmatch(text)):
             self._tally["empty blocks skipped"] += not gone
+            return
+        if _CONTAINER_END.fullmatch(text):
+            self._tally["ends of containers skipped"] += 1
             return
         self._blocks.append(Block(kind=kind, text=text, char_start=self._if_there(text, offset)))
 

@@ -298,7 +298,6 @@ def test_containers_quotations_and_footnotes_stay_as_written():
     assert kinds_and_texts(markdown) == [
         ("paragraph", ":::note"),
         ("paragraph", "words"),
-        ("paragraph", ":::"),
         ("paragraph", "> 引用\n> # no heading"),
         ("paragraph", "[^1]: a note"),
     ]
@@ -329,6 +328,22 @@ def test_all_words_of_such_a_definition_are_kept_whatever_lines_it_stands_in():
     ]
     for block in blocks:
         assert markdown.startswith(block.text, block.char_start)
+
+
+def test_what_closes_a_container_is_no_text_of_its_own():
+    markdown = ":::note\n\n注意事项\n\n```sh\nls\n```\n\n:::\n\n::::\n\n::: 见下\n\na :::\n\n::"
+
+    document = parsed(markdown)
+
+    assert [block.text for block in document.blocks] == [
+        ":::note",
+        "注意事项",
+        "ls",
+        "::: 见下",
+        "a :::",
+        "::",
+    ]
+    assert document.warnings == ("ends of containers skipped: 2",)
 
 
 def test_a_document_without_blocks_gets_them_and_one_with_blocks_keeps_its_own():
