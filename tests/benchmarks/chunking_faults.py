@@ -24,7 +24,7 @@ FAULTS = (
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _SEPARATOR = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?$")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:\s|$)|章节：")
 _WORD = re.compile(r"[A-Za-z0-9]+|[\u3400-\u9fff]")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _EDGE = 24
@@ -56,8 +56,8 @@ def _is_balanced(chunk: str) -> bool:
 
 
 def _is_headings(chunk: str) -> bool:
-    lines = [line for line in chunk.split("\n") if line.strip()]
-    return all(map(_HEADING.match, lines)) and bool(lines)
+    """Whether no word stands below the headings; a prefix of ours is one."""
+    return not any(_WORD.search(line) for line in chunk.split("\n") if not _HEADING.match(line))
 
 
 def _cuts_word(source: str, chunk: str) -> bool:
