@@ -1,15 +1,14 @@
 """DoclingDocument JSON, schema 1.0.0 to 1.10.0."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from chunking.model import Block, BlockKind, Box, Document
+from chunking.model import Block, BlockKind, Document
 from chunking.parsers.docling_lists import LISTS, docling_list
+from chunking.parsers.docling_parts import Part, a1_range, part_of
 from chunking.parsers.docling_tables import docling_table
-from chunking.parsers.docling_tree import Item, Tree
+from chunking.parsers.docling_tree import PICTURES, Item, Tree, has_words
 from chunking.parsers.errors import ParseError
 from chunking.parsers.fields import mapping_of, mappings_of, name_of, number_of, text_of, whole_of
 from chunking.parsers.images import link_of
@@ -20,7 +19,9 @@ _STRUCTURE = frozenset({"title", "section_header", "table", "list", "ordered_lis
 """What stands on pages, not in pictures."""
 _RUNNING_HEADS = {"page_header": "page headers skipped", "page_footer": "page footers skipped"}
 _BOXES = {"checkbox_selected": "[x] ", "checkbox_unselected": "[ ] "}
-_SLIDE = re.compile(r"slide-(\d{1,6})", re.ASCII)
+_HEADINGS = frozenset({"title", "section_header"})
+_MAY_BE_CUT = _HEADINGS | _BOXES.keys()
+"""Their words may stand in runs below them."""
 
 
 def parse_docling(
@@ -80,14 +81,6 @@ def parse_docling(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The slide or sheet that a branch of the tree belongs to."""
-
-    slide: int | None = None
-    sheet: str | None = None
-
-
 class _Reader:
     """One walk over the tree; `blocks` grows in reading order."""
 
@@ -110,7 +103,7 @@ class _Reader:
         )
         mimetype = text_of(mapping_of(root.get("origin")).get("mimetype"), tally)
         self._pages_are_slides = "presentation" in mimetype or "powerpoint" in mimetype
-        self._part = _Part()
+        self._part = Part()
         self._path: list[tuple[int, str]] = []
 
     def read(self) -> None:
@@ -124,21 +117,21 @@ class _Reader:
         self._owned_captions.clear()
         self._walk([caption for caption in early if not self._tree.is_met(caption)])
 
-    def _walk(self, references: list[str], part: "_Part | None" = None) -> list[str]:
+    def _walk(self, references: list[str]) -> list[str]:
         """Read all below, depth first; give back the captions that were left to their owners."""
         captions: list[str] = []
-        stack = [(part or _Part(), self._siblings(references))]
+        stack = [(Part(), self._siblings(references))]
         while stack:
             part, siblings = stack[-1]
             sibling = next(siblings, None)
             if sibling is None:
                 stack.pop()
             elif isinstance(sibling, list):
-                self._list(sibling, part)
+                stack.append((part, iter(self._list(sibling, part))))
             elif sibling in self._owned_captions:
                 captions.append(sibling)
             elif (item := self._tree.meet(sibling)) is not None:
-                part = _part_of(item, part)
+                part = part_of(item, part)
                 stack.append((part, self._siblings(self._read(item, part))))
         return captions
 
@@ -157,33 +150,30 @@ class _Reader:
         if items:
             yield items
 
-    def _read(self, item: Item, part: _Part) -> list[str]:
+    def _read(self, item: Item, part: Part) -> list[str]:
         """Read one item, and give back the children that are still to be read."""
         label = name_of(item.get("label"))
-        children = self._tree.children(item)
         if self._is_skipped(item):
             return []
         if label == "inline":
-            self._add("paragraph", self._tree.inline_words(item), [item], part)
+            self._add("paragraph", *self._tree.inline_words([item]), part)
             return []
         if label in LISTS:
-            self._list(children, part)
-            return []
-        if label in {"picture", "chart"}:
+            return self._list(self._tree.children(item), part)
+        if label in PICTURES:
             return self._picture(item, part)
         if isinstance(item.get("data"), dict) and "text" not in item:
             return self._table(item, part)
-        self._text(item, part)
-        return children
+        return self._text(item, part)
 
     def _is_skipped(self, item: Item) -> bool:
-        """Whether an item is noise, or not wanted; what has words is counted."""
+        """Whether an item is noise, or not wanted, with all below it; what has words is counted."""
         label, layer = name_of(item.get("label")), name_of(item.get("content_layer"))
         if label in _RUNNING_HEADS:
             reason = _RUNNING_HEADS[label]
-        elif layer in self._skipped_layers and "text" in item:
+        elif layer in self._skipped_layers and has_words(item):
             if label == "title" and not self.page_title:
-                self.page_title = self._tree.words(item)
+                self.page_title = self._tree.all_words(item)
             reason = "speaker notes skipped" if layer == "notes" else f"{layer} skipped"
         elif label == "footnote" and not self._include_footnotes:
             reason = "footnotes skipped"
@@ -192,11 +182,13 @@ class _Reader:
         self._tally[reason] += 1
         return True
 
-    def _text(self, item: Item, part: _Part) -> None:
+    def _text(self, item: Item, part: Part) -> list[str]:
         label = name_of(item.get("label"))
-        words = self._tree.words(item)
-        if label in {"title", "section_header"}:
-            self._heading(item, words or self._tree.inline_words(item), part)
+        words, children = self._tree.words(item), self._tree.children(item)
+        if not words and label in _MAY_BE_CUT:
+            words, children = self._tree.runs_and_rest(item)
+        if label in _HEADINGS:
+            self._heading(item, words, part)
         elif label == "code":
             language = text_of(item.get("code_language"), self._tally)
             self._add(
@@ -216,13 +208,13 @@ class _Reader:
                 self._turn(words, track)
             else:
                 self._add("paragraph", _BOXES.get(label, "") + words, [item], part)
-        else:  # empty texts are normal in Word files, groups have none, forms have cells
-            cells = mappings_of(mapping_of(item.get("graph")).get("cells"))
-            lines = list(filter(None, map(self._tree.words, cells)))
-            if lines:
-                self._add("paragraph", "\n".join(lines), [item], part)
+        elif cells := self._tree.form_words(item):
+            lines = [self._caption(item), *cells]
+            self._add("paragraph", "\n".join(filter(None, lines)), [item], part)
+        # else empty: normal in Word files, and groups have no words
+        return [*children, *self._tree.strays(item)]
 
-    def _heading(self, item: Item, text: str, part: _Part) -> None:
+    def _heading(self, item: Item, text: str, part: Part) -> None:
         """A title stands above all levels, so headings below one go down by one."""
         text = " ".join(text.split())
         if not text:
@@ -248,16 +240,17 @@ class _Reader:
             )
         )
 
-    def _table(self, item: Item, part: _Part) -> list[str]:
+    def _table(self, item: Item, part: Part) -> list[str]:
         text, groups = docling_table(item, self._tree, self._tally)
         caption = self._caption(item)
         if text:
             self._add("table", text, [item], part, caption=caption)
         else:
             self._add("paragraph", caption or "", [item], part)
-        return [child for child in self._tree.children(item) if child not in groups]
+        children = [child for child in self._tree.children(item) if child not in groups]
+        return [*children, *self._tree.strays(item)]
 
-    def _picture(self, item: Item, part: _Part) -> list[str]:
+    def _picture(self, item: Item, part: Part) -> list[str]:
         """A picture with its words: caption, description, and the labels inside it.
 
         A page that was taken for one picture is read as a page.
@@ -266,31 +259,31 @@ class _Reader:
         children = [c for c in self._tree.children(item) if c not in self._owned_captions]
         inside = [inner for c in children if (inner := self._tree.look_up(c)) is not None]
         is_page = any(name_of(inner.get("label")) in _STRUCTURE for inner in inside)
-        words = _descriptions(item, self._tally)
+        words = self._tree.descriptions(item)
         if not is_page:
-            labels = self._tree.below({"children": [{"$ref": child} for child in children]})
-            words += [self._tree.words(inner) for inner in labels if not self._is_skipped(inner)]
+            for inner in self._tree.below(children):
+                if not self._is_skipped(inner):
+                    words += [self._tree.words(inner), *self._tree.descriptions(inner)]
         text = "\n".join(filter(None, words))
         uri = link_of(mapping_of(item.get("image")).get("uri"))
         if text or caption:
             self._add("image", text, [item], part, caption=caption, image_uri=uri)
         else:
             self._tally["pictures without text skipped"] += 1
-        return children if is_page else []
+        return [*(children if is_page else ()), *self._tree.strays(item)]
 
-    def _list(self, references: list[str], part: _Part) -> None:
+    def _list(self, references: list[str], part: Part) -> list[str]:
         found = docling_list(references, self._tree, self._is_skipped, self._tally)
         self._add("list", found.text, found.members, part)
-        for item in found.strangers:
-            self._walk(self._read(item, part), part)
+        return found.strangers
 
     def _caption(self, item: Item) -> str | None:
         captions = [self._tree.meet(reference) for reference in self._tree.captions(item)]
-        words = [self._tree.words(caption) for caption in captions if caption is not None]
+        words = [self._tree.all_words(caption) for caption in captions if caption]
         return " ".join(filter(None, words)) or None
 
     def _add(
-        self, kind: BlockKind, text: str, items: list[Item], part: _Part, **fields: Any
+        self, kind: BlockKind, text: str, items: list[Item], part: Part, **fields: Any
     ) -> None:
         """Add a block in its place. A new slide or sheet begins a heading path of its own."""
         text = text or fields.pop("caption", None) or ""  # a caption alone is what there is to say
@@ -300,14 +293,14 @@ class _Reader:
         page, box = self._tree.place(items)
         cell_range = None
         if self._pages_are_slides:
-            page, part = None, _Part(slide=page or part.slide)
+            page, part = None, Part(slide=page or part.slide)
         elif part.sheet is not None:
-            page, box, cell_range = None, None, _cell_range(box)
+            page, box, cell_range = None, None, a1_range(box)
         if part != self._part:
             self._part = part
             self._path.clear()
         is_note = any(item.get("content_layer") == "notes" for item in items)
-        if is_note or part != _Part():
+        if is_note or part != Part():
             titles = tuple(title for _, title in self._path)
             fields["heading_path"] = (*titles, "Notes") if is_note else titles
         self.blocks.append(
@@ -322,46 +315,6 @@ class _Reader:
                 **fields,
             )
         )
-
-
-def _part_of(item: Item, part: _Part) -> _Part:
-    """The slide or sheet that begins with this group, else that around it."""
-    name = item.get("name")
-    if (
-        isinstance(name, str)
-        and name_of(item.get("label")) == "chapter"
-        and (slide := _SLIDE.match(name))
-    ):
-        return _Part(slide=int(slide[1]) + 1)
-    if isinstance(name, str) and name_of(item.get("label")) == "sheet":
-        return _Part(sheet=clean_text(name).removeprefix("sheet: "))
-    return part
-
-
-def _cell_range(box: Box | None) -> str | None:
-    """A1 notation of a table on a sheet; Docling counts its cells as units of the box."""
-    if box is None:
-        return None
-    left, top, right, bottom = map(round, box)
-    return f"{_column_name(left)}{top + 1}:{_column_name(right - 1)}{bottom}"
-
-
-def _column_name(index: int) -> str:
-    """Name a column, 0 is A, as spreadsheets do: base 26 without a zero."""
-    name = ""
-    number = index + 1
-    while number > 0:
-        number, letter = divmod(number - 1, 26)
-        name = chr(ord("A") + letter) + name
-    return name
-
-
-def _descriptions(picture: Item, tally: Counter[str]) -> list[str]:
-    """What was said about a picture: in `meta` since 1.8, in annotations before, or in both."""
-    described = mapping_of(mapping_of(picture.get("meta")).get("description"))
-    texts = [text_of(described.get("text"), tally)]
-    texts += [text_of(note.get("text"), tally) for note in mappings_of(picture.get("annotations"))]
-    return list(dict.fromkeys(filter(None, texts)))
 
 
 def _type(value: object) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chunking.parsers.docling_tree import Item, Tree
+from chunking.parsers.docling_tree import PICTURES, Item, Tree
 from chunking.parsers.fields import name_of, text_of
 
 LISTS = frozenset({"list", "ordered_list"})
@@ -28,8 +28,8 @@ class DoclingList:
     text: str
     members: list[Item]
     """The items with words, for their pages and boxes."""
-    strangers: list[Item]
-    """Tables and pictures inside: no words of a list, to be read behind it."""
+    strangers: list[str]
+    """References to tables and pictures inside: no words of a list, to be read behind it."""
 
 
 def docling_list(
@@ -38,12 +38,15 @@ def docling_list(
     """Read list items and all below them. Depth shows as indentation, numbers stay as written."""
     lines: list[str] = []
     members: list[Item] = []
-    strangers: list[Item] = []
+    strangers: list[str] = []
     lead = ""  # the marker of an item whose words are still to come
     numbers: Counter[str] = Counter()
     stack = [_Entry(reference, 0, numbers) for reference in reversed(references)]
     while stack:
         entry = stack.pop()
+        if _is_stranger(tree.look_up(entry.reference)):
+            strangers.append(entry.reference)
+            continue
         item = tree.meet(entry.reference)
         if item is None or is_skipped(item):
             continue
@@ -53,9 +56,6 @@ def docling_list(
         if label in LISTS:
             inner += 2 if entry.is_in_group and entry.indentation + numbers.total() else 0
             numbers = Counter()
-        elif isinstance(item.get("data"), dict) or label in {"picture", "chart"}:
-            strangers.append(item)
-            continue
         else:
             if label == "list_item":
                 numbers["items"] += 1
@@ -63,7 +63,8 @@ def docling_list(
                 lead, inner = f"{margin}{marker} ", inner + len(marker) + 1
             words = tree.words(item)
             if label == "inline":
-                words, children = tree.inline_words(item), []
+                (words, runs), children = tree.inline_words([item]), []
+                members += runs
             elif label == "code":
                 words = f"```\n{words}\n```"
             if words:
@@ -75,6 +76,12 @@ def docling_list(
             for child in reversed(children)
         ]
     return DoclingList("\n".join(lines), members, strangers)
+
+
+def _is_stranger(item: Item | None) -> bool:
+    if item is None:
+        return False
+    return isinstance(item.get("data"), dict) or name_of(item.get("label")) in PICTURES
 
 
 def _marker(item: Item, number: int, tally: Counter[str]) -> str:

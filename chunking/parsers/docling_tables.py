@@ -11,8 +11,8 @@ from chunking.parsers.pipe_tables import Cell, pipe_table
 def docling_table(table: Item, tree: Tree, tally: Counter[str]) -> tuple[str, set[str]]:
     """Print a table, and name the groups that its rich cells point to.
 
-    A rich cell's own text is a copy of what its group holds; only where it is empty are the
-    group's words taken. Either way the group has been said.
+    A rich cell's own text is a copy of what its group holds, often without what is said of
+    pictures; words of the group that it lacks come behind it.
     """
     cells: list[Cell] = []
     groups: set[str] = set()
@@ -21,7 +21,8 @@ def docling_table(table: Item, tree: Tree, tally: Counter[str]) -> tuple[str, se
         text = text_of(cell.get("text"), tally)
         if isinstance(reference, str):
             groups.add(reference)
-            text = text or group_words(reference, tree, tally)
+            words = _group_words(reference, tree, tally)
+            text = " ".join(filter(None, [text, *_words_lacking(text, words)]))
         cells.append(
             Cell(
                 row=whole_of(cell.get("start_row_offset_idx")) or 0,
@@ -35,8 +36,21 @@ def docling_table(table: Item, tree: Tree, tally: Counter[str]) -> tuple[str, se
     return pipe_table(cells), groups
 
 
-def group_words(reference: str, tree: Tree, tally: Counter[str]) -> str:
-    """All words of a group, with those of tables inside it, in reading order; each item once."""
+def _words_lacking(text: str, words: list[str]) -> list[str]:
+    """What a text does not hold, however it is spaced; what stands there once, holds once."""
+    rest = "".join(text.split())
+    lacking: list[str] = []
+    for some in words:
+        before, held, after = rest.partition("".join(some.split()))
+        if held:
+            rest = f"{before}\0{after}"
+        else:
+            lacking.append(some)
+    return lacking
+
+
+def _group_words(reference: str, tree: Tree, tally: Counter[str]) -> list[str]:
+    """All words of a group, with those of tables and pictures in it, in order; each item once."""
     words: list[str] = []
     stack: list[str | tuple[str]] = [reference]  # references, and words that are ready, in a tuple
     while stack:
@@ -47,13 +61,15 @@ def group_words(reference: str, tree: Tree, tally: Counter[str]) -> str:
         item = tree.meet(entry)
         if item is None:
             continue
+        words += [tree.words(item), *tree.descriptions(item)]
         cells = list(_cells(item))
-        if cells:
-            stack += [_cell_words(cell, tally) for cell in reversed(cells)]
-        else:
-            words.append(tree.words(item))
-            stack += tree.children(item)[::-1]
-    return " ".join(filter(None, words))
+        captions = tree.captions(item)
+        stack += [
+            child for child in tree.children(item)[::-1] if not cells and child not in captions
+        ]
+        stack += [_cell_words(cell, tally) for cell in reversed(cells)]
+        stack += captions[::-1]
+    return list(filter(str.strip, words))
 
 
 def _cell_words(cell: Item, tally: Counter[str]) -> str | tuple[str]:

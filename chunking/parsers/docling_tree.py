@@ -22,6 +22,14 @@ Item = dict[str, Any]
 
 _NUMBER = 12
 """Digits of an index; a longer one is no place in any list."""
+PICTURES = frozenset({"picture", "chart"})
+
+
+def has_words(item: Item) -> bool:
+    """Whether an item is said itself; other groups are their children's."""
+    label = name_of(item.get("label"))
+    parts = ("text", "data", "graph")
+    return label == "inline" or label in PICTURES or any(part in item for part in parts)
 
 
 class Tree:
@@ -32,6 +40,12 @@ class Tree:
         self._tally = tally
         self._met: set[str] = set()
         self._page_sizes = _page_sizes(document)
+        self._in_the_tree = {
+            child
+            for nodes in document.values()
+            for node in mappings_of(nodes if isinstance(nodes, list) else [nodes])
+            for child in self.children(node)
+        }
 
     def children(self, item: Item) -> list[str]:
         """References to an item's children, in order."""
@@ -42,13 +56,18 @@ class Tree:
 
     def all_captions(self) -> set[str]:
         """References to all texts that some table, picture or code block has as its caption."""
-        kinds = ("texts", "tables", "pictures")
+        kinds = ("texts", "tables", "pictures", "key_value_items", "form_items")
         return {
             caption
             for kind in kinds
             for item in mappings_of(self._document.get(kind))
             for caption in self.captions(item)
         }
+
+    def strays(self, item: Item) -> list[str]:
+        """Footnotes and references of an item that are no child of any other."""
+        notes = [*_references(item.get("footnotes")), *_references(item.get("references"))]
+        return [note for note in dict.fromkeys(notes) if note not in self._in_the_tree]
 
     def meet(self, reference: str) -> Item | None:
         """Resolve a reference for the first time; None when it is broken or was met before."""
@@ -80,10 +99,39 @@ class Tree:
     def is_met(self, reference: str) -> bool:
         return reference in self._met
 
-    def inline_words(self, group: Item) -> str:
-        """The words of a paragraph that is cut into runs; code and formulas keep their marks."""
+    def all_words(self, item: Item) -> str:
+        """An item's words, or those of the runs that it is cut into."""
+        return self.words(item) or self.runs_and_rest(item)[0]
+
+    def runs_and_rest(self, item: Item) -> tuple[str, list[str]]:
+        """The words of the runs that an item is cut into, and its other children."""
+        children = self.children(item)
+        inline = [child for child in children if _is_inline(self.look_up(child))]
+        groups = [group for child in inline if (group := self.meet(child)) is not None]
+        return self.inline_words(groups)[0], [child for child in children if child not in inline]
+
+    def form_words(self, item: Item) -> list[str]:
+        """The cells of a form that are not the words of a text elsewhere in the tree."""
+        cells = mappings_of(mapping_of(item.get("graph")).get("cells"))
+        own = [cell for cell in cells if not self._in_the_tree.intersection(_item_ref(cell))]
+        return list(filter(None, map(self.words, own)))
+
+    def descriptions(self, picture: Item) -> list[str]:
+        """What was said about a picture: in `meta` since 1.8, in annotations before, or in both."""
+        described = mapping_of(mapping_of(picture.get("meta")).get("description"))
+        notes = [described, *mappings_of(picture.get("annotations"))]
+        return list(
+            dict.fromkeys(filter(None, (text_of(n.get("text"), self._tally) for n in notes)))
+        )
+
+    def inline_words(self, groups: list[Item]) -> tuple[str, list[Item]]:
+        """The words of a paragraph that is cut into runs, and the runs, with their places.
+
+        Code and formulas keep their marks.
+        """
         runs: list[str] = []
-        for item in self.below(group):
+        items = list(self.below([child for group in groups for child in self.children(group)]))
+        for item in items:
             words = self.words(item)
             label = name_of(item.get("label"))
             if words and label == "code":
@@ -91,16 +139,16 @@ class Tree:
             elif words and label == "formula":
                 words = f"${words.strip()}$"
             runs.append(words)
-        return join_runs(runs)
+        return join_runs(runs), [*groups, *items]
 
-    def below(self, item: Item) -> Iterator[Item]:
-        """All items below one, depth first, each met."""
-        stack = self.children(item)[::-1]
+    def below(self, references: list[str]) -> Iterator[Item]:
+        """All items from these on, depth first with their captions, each met."""
+        stack = references[::-1]
         while stack:
-            inner = self.meet(stack.pop())
-            if inner is not None:
-                yield inner
-                stack += self.children(inner)[::-1]
+            item = self.meet(stack.pop())
+            if item is not None:
+                yield item
+                stack += list(dict.fromkeys([*self.captions(item), *self.children(item)]))[::-1]
 
     def place(self, items: list[Item]) -> tuple[int | None, Box | None]:
         """Page of the first item that has one, and the box around all that lies on it."""
@@ -123,13 +171,22 @@ class Tree:
             right,
             bottom,
             page_size=self._page_sizes.get(_page(provenance) or 0),
-            from_bottom=box.get("coord_origin") != "TOPLEFT",
+            from_bottom=box.get("coord_origin") == "BOTTOMLEFT"
+            or ("coord_origin" not in box and top > bottom),
         )
 
 
 def _references(value: object) -> list[str]:
     references = [entry.get("$ref", entry.get("cref")) for entry in mappings_of(value)]
     return [reference for reference in references if isinstance(reference, str)]
+
+
+def _item_ref(cell: Item) -> list[str]:
+    return _references([cell.get("item_ref")])
+
+
+def _is_inline(item: Item | None) -> bool:
+    return item is not None and name_of(item.get("label")) == "inline"
 
 
 def _page(provenance: Item) -> int | None:

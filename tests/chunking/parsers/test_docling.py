@@ -1,66 +1,23 @@
-"""DoclingDocument: CASES E, C11, and the traps of FORMATS 1."""
+"""DoclingDocument: CASES E, and the traps of FORMATS 1."""
 
 import json
 import pickle
 
 import pytest
 
-from chunking.parsers import ParseError, parse_docling
+from chunking.parsers import ParseError
+from tests.chunking.parsers.docling_documents import (
+    cell,
+    document,
+    kinds_and_texts,
+    parsed,
+    read,
+    refs,
+    text,
+    texts,
+)
 
 PAGES = {"1": {"page_no": 1, "size": {"width": 600.0, "height": 800.0}}}
-
-
-def text(number, words, label="text", **fields):
-    return {"self_ref": f"#/texts/{number}", "label": label, "text": words} | fields
-
-
-def refs(*references):
-    return [{"$ref": reference} for reference in references]
-
-
-def texts(count):
-    return refs(*(f"#/texts/{number}" for number in range(count)))
-
-
-def document(**parts):
-    """A small document whose body holds all its texts, unless told otherwise."""
-    parts.setdefault("body", {"children": texts(len(parts.get("texts", [])))})
-    return {"schema_name": "DoclingDocument", "version": "1.10.0", "name": "n"} | parts
-
-
-def parsed(value, **options):
-    return parse_docling(value, document_id="d", **options)
-
-
-def read(data, name, **options):
-    return parsed((data / "docling" / name).read_bytes(), **options)
-
-
-def kinds_and_texts(result):
-    return [(block.kind, block.text) for block in result.blocks]
-
-
-def cell(row, column, words, **fields):
-    start = {"start_row_offset_idx": row, "start_col_offset_idx": column, "text": words}
-    return start | {"row_span": 1, "col_span": 1} | fields
-
-
-def test_a_caption_stands_with_its_object_and_nowhere_else(data):
-    """C54."""
-    picture, table = read(data, "core_referenced_caption.json").blocks
-
-    assert (picture.kind, picture.text) == ("image", "Figure 1")
-    assert (table.kind, table.caption) == ("table", "Table 1")
-    assert table.text == "| H1 | H2 |\n| --- | --- |\n| C1 | C2 |"
-
-
-def test_a_caption_whose_object_is_not_in_the_tree_is_still_read():
-    value = document(
-        texts=[text(0, "words"), text(1, "Table 1", "caption")],
-        tables=[{"captions": refs("#/texts/1"), "data": {"table_cells": []}}],
-    )
-
-    assert kinds_and_texts(parsed(value)) == [("paragraph", "words"), ("paragraph", "Table 1")]
 
 
 def test_running_heads_are_left_out_whatever_layer_they_are_in():
@@ -75,76 +32,6 @@ def test_running_heads_are_left_out_whatever_layer_they_are_in():
     assert kinds_and_texts(parsed(inside)) == [("paragraph", "words")]
     assert parsed(alone).blocks == ()
     assert parsed(alone).warnings == ("page footers skipped: 1",)
-
-
-def test_rich_cells_are_printed_once(data):
-    """C58."""
-    result = read(data, "docx_rich_cells.docx.json")
-    tables = [block for block in result.blocks if block.kind == "table"]
-
-    assert len(tables) == 7
-    assert sum("A First" in block.text for block in result.blocks) == 1
-    assert {block.kind for block in result.blocks} == {"heading", "table", "paragraph"}
-    assert "Cell 1 Cell 2 Cell 3" in tables[1].text
-    assert "base64" not in repr(result)
-
-
-def test_pictures_have_their_words_only():
-    """C60."""
-    uri = "data:image/png;base64,AAAA"
-    value = document(
-        texts=[text(0, "Bild 1", "caption")],
-        pictures=[
-            {"label": "picture", "image": {"uri": uri}},
-            {"label": "picture", "captions": refs("#/texts/0"), "image": {"uri": uri}},
-            {"label": "picture", "annotations": [{"kind": "description", "text": "eine Ente"}]},
-            {"label": "picture", "meta": {"description": {"text": "ein See"}}},
-        ],
-        body={"children": refs(*(f"#/pictures/{n}" for n in range(4)))},
-    )
-    bare = document(pictures=[{"label": "picture"}], body={"children": refs("#/pictures/0")})
-
-    assert kinds_and_texts(parsed(value)) == [
-        ("image", "Bild 1"),
-        ("image", "eine Ente"),
-        ("image", "ein See"),
-    ]
-    assert parsed(value).warnings == ("pictures without text skipped: 1",)
-    assert "base64" not in repr(parsed(value))
-    assert parsed(bare).blocks == ()
-
-
-def test_words_inside_a_picture_are_the_pictures(data):
-    pictures = [b for b in read(data, "amt_handbook_sample.json").blocks if b.kind == "image"]
-
-    assert pictures[0].caption == "Figure 7-26. Self-locking nuts."
-    assert pictures[0].text.split("\n")[1:3] == ["Flexloc nut", "Fiber locknut"]
-
-
-def test_a_page_that_was_taken_for_a_picture_is_read_as_a_page():
-    value = document(
-        texts=[text(0, "H", "section_header"), text(1, "words")],
-        pictures=[{"label": "picture", "children": texts(2)}],
-        body={"children": refs("#/pictures/0")},
-    )
-
-    assert kinds_and_texts(parsed(value)) == [("heading", "H"), ("paragraph", "words")]
-
-
-def test_formulas_and_code_are_not_lost(data):
-    """C62."""
-    blocks = read(data, "code_and_formula.json").blocks
-    (formula,) = (block for block in blocks if block.kind == "formula")
-    (code,) = (block for block in blocks if block.kind == "code")
-
-    assert (formula.text, formula.page) == ("a 2 +8 = 12", 2)
-    assert (code.caption, code.language, code.page) == (
-        "Listing 1: Simple JavaScript Program",
-        None,
-        1,
-    )
-    assert sum("Listing 1" in repr(block) for block in blocks) == 1
-    assert not any(block.text == "1" for block in blocks)
 
 
 def test_slides_have_their_own_headings_and_boxes_lie_on_them(data):
@@ -196,16 +83,6 @@ def test_a_cycle_ends():
     )
 
     assert kinds_and_texts(parsed(value)) == [("paragraph", "words")]
-
-
-def test_a_cycle_of_rich_cells_ends():
-    value = document(
-        tables=[{"data": {"table_cells": [cell(0, 0, "", ref={"$ref": "#/groups/0"})]}}],
-        groups=[{"label": "list", "children": refs("#/tables/0", "#/groups/0")}],
-        body={"children": refs("#/tables/0")},
-    )
-
-    assert parsed(value).blocks == ()
 
 
 def test_old_versions_have_no_layers():
@@ -264,89 +141,6 @@ def test_a_title_stands_above_all_headings():
     )
 
     assert [(b.level, b.text) for b in parsed(value).blocks] == [(1, "T"), (2, "A"), (4, "B")]
-
-
-def test_a_label_over_many_rows_is_in_each_and_a_wide_title_comes_once():
-    """C11."""
-    rows = [cell(0, 0, "标题" * 100, col_span=4, column_header=True)]
-    rows += [cell(1, 0, "华东区", row_span=30)]
-    rows += [cell(row, column, f"{row}.{column}") for row in range(1, 31) for column in (1, 2, 3)]
-    value = document(
-        tables=[{"data": {"table_cells": rows}}], body={"children": refs("#/tables/0")}
-    )
-    (table,) = parsed(value).blocks
-    lines = table.text.split("\n")
-
-    assert table.text.count("标题" * 100) == 1
-    assert all(line.startswith("| 华东区 |") for line in lines[2:])
-    assert {line.count("|") for line in lines} == {5}
-
-
-def test_a_file_with_a_grid_only_says_merged_cells_once():
-    merged = cell(0, 0, "M", col_span=2)
-    value = document(
-        tables=[{"data": {"grid": [[merged, merged], [cell(1, 0, "a"), cell(1, 1, "b")]]}}],
-        body={"children": refs("#/tables/0")},
-    )
-
-    assert parsed(value).blocks[0].text == "| M |  |\n| --- | --- |\n| a | b |"
-
-
-def test_hostile_offsets_of_cells_end():
-    cells = [cell(10**12 * n, 10**12 * n, "x", row_span=10**15, col_span=10**15) for n in range(3)]
-    value = document(
-        tables=[{"data": {"table_cells": cells}}], body={"children": refs("#/tables/0")}
-    )
-
-    assert parsed(value).blocks[0].text.count("x") == 6
-
-
-def test_lists_keep_depth_and_numbers_and_inline_runs_are_one_item():
-    items = [
-        text(0, "a", "list_item", enumerated=True, marker="1.", children=refs("#/groups/1")),
-        text(1, "", "list_item", enumerated=False, marker="", children=refs("#/groups/2")),
-        text(2, "run"),
-        text(3, "cmd", "code"),
-        text(4, ", end"),
-        text(5, "b\nmore", "list_item", enumerated=True, marker=""),
-        text(6, "loose", "list_item"),
-        text(7, "other", "list_item"),
-    ]
-    value = document(
-        texts=items,
-        groups=[
-            {"label": "ordered_list", "children": refs("#/texts/0", "#/texts/5")},
-            {"label": "list", "children": refs("#/texts/1")},
-            {"label": "inline", "children": refs("#/texts/2", "#/texts/3", "#/texts/4")},
-        ],
-        body={"children": refs("#/groups/0", "#/texts/6", "#/texts/7")},
-    )
-
-    assert kinds_and_texts(parsed(value)) == [
-        ("list", "1. a\n   - run `cmd`, end\n2. b\n   more"),
-        ("list", "- loose\n- other"),
-    ]
-
-
-def test_tables_in_a_list_follow_it():
-    value = document(
-        texts=[text(0, "a", "list_item", children=refs("#/tables/0")), text(1, "b", "list_item")],
-        tables=[{"data": {"table_cells": [cell(0, 0, "x")]}}],
-        groups=[{"label": "list", "children": texts(2)}],
-        body={"children": refs("#/groups/0")},
-    )
-
-    assert [kind for kind, _ in kinds_and_texts(parsed(value))] == ["list", "table"]
-
-
-def test_a_hundred_levels_of_nesting_are_read():
-    groups = [{"label": "list", "children": refs(f"#/groups/{n + 1}")} for n in range(5_000)]
-    groups.append({"label": "list", "children": refs("#/texts/0")})
-    value = document(
-        texts=[text(0, "deep", "list_item")], groups=groups, body={"children": refs("#/groups/0")}
-    )
-
-    assert parsed(value).blocks[0].text.strip() == "- deep"
 
 
 def test_unknown_labels_are_text_and_wrong_types_are_nothing():
@@ -439,11 +233,57 @@ def test_what_is_a_choice_can_be_chosen():
     assert everything.warnings == ("footnotes skipped: 1",)
 
 
-def test_forms_are_their_words():
-    cells = [{"text": "Name"}, {"text": "Anna"}, {"orig": "x"}]
+def test_a_paragraph_lies_where_its_runs_lie():
     value = document(
-        form_items=[{"label": "form", "graph": {"cells": cells}}],
-        body={"children": refs("#/form_items/0")},
+        texts=[
+            text(0, "first", prov=[{"page_no": 2, "bbox": {"l": 1, "t": 2, "r": 3, "b": 4}}]),
+            text(1, "second", prov=[{"page_no": 2, "bbox": {"l": 3, "t": 2, "r": 9, "b": 5}}]),
+        ],
+        groups=[{"label": "inline", "children": texts(2)}],
+        body={"children": refs("#/groups/0")},
     )
 
-    assert kinds_and_texts(parsed(value)) == [("paragraph", "Name\nAnna\nx")]
+    (block,) = parsed(value).blocks
+    assert (block.text, block.page, block.bbox) == ("first second", 2, (1, 2, 9, 5))
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("section_header", ("heading", "用`grep`")),
+        ("title", ("heading", "用`grep`")),
+        ("checkbox_selected", ("paragraph", "[x] 用`grep`")),
+    ],
+)
+def test_words_in_runs_below_are_the_items_own(label, expected):
+    """What else stands below, is read behind it."""
+    value = document(
+        texts=[
+            text(0, "", label, children=refs("#/groups/0", "#/texts/3")),
+            text(1, "用"),
+            text(2, "grep", "code"),
+            text(3, "words"),
+        ],
+        groups=[{"label": "inline", "children": refs("#/texts/1", "#/texts/2")}],
+        body={"children": refs("#/texts/0")},
+    )
+
+    assert kinds_and_texts(parsed(value)) == [expected, ("paragraph", "words")]
+
+
+def test_a_box_without_an_origin_is_read_by_its_edges():
+    """The schema's default is the top left; some writers leave it out for the other."""
+    downwards = {"l": 10, "t": 700, "r": 50, "b": 790}
+    upwards = {"l": 10, "t": 790, "r": 50, "b": 700}
+    value = document(
+        pages=PAGES,
+        texts=[
+            text(0, "a", prov=[{"page_no": 1, "bbox": downwards}]),
+            text(1, "b", prov=[{"page_no": 1, "bbox": upwards}]),
+        ],
+    )
+
+    assert [block.bbox for block in parsed(value).blocks] == [
+        (10.0, 700.0, 50.0, 790.0),
+        (10.0, 10.0, 50.0, 100.0),
+    ]
