@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyromark
@@ -23,7 +24,7 @@ _ANCHOR = re.compile(r"\s*\{#[^\s{}]+\}\Z")
 """Docusaurus' and others' way to name a heading's anchor."""
 _UNSEEN = re.compile("\ufeff|\r(?!\n)")
 _DEFINITION = re.compile(
-    r"(?:\A|(?<=[\r\n]))[ ]{0,3}(?P<label>\[[^\]]{1,999}\]:)\s*(?P<target>\S+)"
+    r"^[ ]{0,3}(?P<label>\[(?:\\.|[^\[\]\\]){1,999}\]:)\s*(?P<target>\S+)", re.MULTILINE
 )
 _MARKERS_ALONE = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])(?:\s+|\Z))*+")
 _CONTAINER_END = re.compile(":::+")
@@ -191,14 +192,13 @@ class _Reader:
         if b"]:" not in self._bytes[start:end]:
             return
         offset = self._offset(start)
-        gap = self._source[offset : self._offset(end)]
+        gap = self._bytes[start:end].decode()
         definitions = list(_DEFINITION.finditer(gap))
-        ends = [following.start() for following in definitions[1:]] + [len(gap)]
-        for definition, close in zip(definitions, ends, strict=True):
+        starts = [*(definition.start("label") for definition in definitions), len(gap)]
+        for definition, (begin, close) in zip(definitions, pairwise(starts), strict=True):
             if _LINK_MARKS.isdisjoint(definition["target"]):
-                words = gap[definition.start("label") : close].rstrip()
-                text = self._tidy(words)
-                place = self._if_there(text, offset + definition.start("label"))
+                text = self._tidy(self._source[offset + begin : offset + close]).rstrip()
+                place = self._if_there(text, offset + begin)
                 self._blocks.append(Block(kind="paragraph", text=text, char_start=place))
 
     def _offset(self, byte: int) -> int:

@@ -330,6 +330,20 @@ def test_all_words_of_such_a_definition_are_kept_whatever_lines_it_stands_in():
         assert markdown.startswith(block.text, block.char_start)
 
 
+@pytest.mark.parametrize(
+    ("markdown", "texts"),
+    [
+        ("\ufeff[注意]: 请先备份", ["[注意]: 请先备份"]),
+        (r"[a\]b]: /url", []),
+        (r"[a\]b]: words", [r"[a\]b]: words"]),
+        ("[a\\\\]: words", ["[a\\\\]: words"]),
+        ("]:", ["]:"]),
+    ],
+)
+def test_labels_of_definitions_may_hold_brackets(markdown, texts):
+    assert [block.text for block in blocks_of(markdown)] == texts
+
+
 def test_what_closes_a_container_is_no_text_of_its_own():
     markdown = ":::note\n\n注意事项\n\n```sh\nls\n```\n\n:::\n\n::::\n\n::: 见下\n\na :::\n\n::"
 
