@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from chunking.model import Box
 from chunking.parsers.docling_tree import Item
 from chunking.parsers.fields import name_of
+from chunking.parsers.images import without_data_uris
 from chunking.text import clean_text
 
 _SLIDE = re.compile(r"slide-(\d{1,6})", re.ASCII)
@@ -21,15 +22,12 @@ class Part:
 
 def part_of(item: Item, part: Part) -> Part:
     """The slide or sheet that begins with this group, else that around it."""
-    name = item.get("name")
-    if (
-        isinstance(name, str)
-        and name_of(item.get("label")) == "chapter"
-        and (slide := _SLIDE.match(name))
-    ):
+    label = name_of(item.get("label"))
+    name = without_data_uris(clean_text(name_of(item.get("name"))))
+    if label == "chapter" and (slide := _SLIDE.match(name)):
         return Part(slide=int(slide[1]) + 1)
-    if isinstance(name, str) and name_of(item.get("label")) == "sheet":
-        return Part(sheet=clean_text(name).removeprefix("sheet: "))
+    if label == "sheet" and name:
+        return Part(sheet=name.removeprefix("sheet: "))
     return part
 
 

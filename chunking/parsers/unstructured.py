@@ -10,7 +10,7 @@ from chunking.parsers.boxes import top_left_box
 from chunking.parsers.errors import ParseError
 from chunking.parsers.fields import list_of, mapping_of, name_of, number_of, text_of, whole_of
 from chunking.parsers.html import HtmlTable, has_table, html_tables
-from chunking.parsers.images import link_of
+from chunking.parsers.images import link_of, without_data_uris
 from chunking.parsers.source import decode_json, require_document_id, told
 from chunking.parsers.unstructured_parts import NOISE, Element, opened
 from chunking.text import clean_text
@@ -240,9 +240,9 @@ def _style(element: Element) -> str:
 def _place(element: Element) -> tuple[int | None, str | None]:
     """Page and sheet; a sheet's number is not a page."""
     metadata = mapping_of(element.get("metadata"))
-    sheet = metadata.get("page_name")
-    if isinstance(sheet, str) and sheet:
-        return None, clean_text(sheet)
+    sheet = without_data_uris(clean_text(name_of(metadata.get("page_name"))))
+    if sheet:
+        return None, sheet
     page = whole_of(metadata.get("page_number"))
     return (page if page is not None and page > 0 else None), None
 
