@@ -79,7 +79,7 @@ def make_plan(
     in_scope = [info for info in listed if scope.holds(source.prefix, info.key)]
     catalogue = folded.catalogue
     entries = {entry.key: entry for entry in catalogue.entries}
-    tell(f"{len(listed)} objects listed, {len(in_scope)} in scope")
+    tell(f"objects listed: {len(listed)}, in scope: {len(in_scope)}")
     due = [i for i in in_scope if scope.full or not _is_current(i, entries.get(i.key))]
     survey = _survey(source, due)
     present = {info.key for info in listed}

@@ -155,20 +155,15 @@ class Ledger:
         Raises:
             LedgerDamagedError: It is there, and cannot be read.
         """
-        key = self._catalogue_key(fingerprint)
         try:
-            data, etag = self.objects.get(key)
-            return _CATALOGUE.validate_json(data), etag
-        except ObjectMissingError:
-            return Catalogue(fingerprint=fingerprint), ""
-        except ValidationError as error:
-            raise LedgerDamagedError(
-                self.objects.place,
-                key,
-                error.errors(include_url=False)[0]["msg"],
+            return self._read_or_raise(
+                self._catalogue_key(fingerprint),
+                _CATALOGUE,
                 "Put an earlier version back, or delete it: the next run looks at everything "
                 "again, and pays for nothing that is in the collection.",
-            ) from None
+            )
+        except ObjectMissingError:
+            return Catalogue(fingerprint=fingerprint), ""
 
     def write_catalogue(self, catalogue: Catalogue, etag: str) -> None:
         """Swap it. Raises ConditionFailedError when another run was faster."""
@@ -216,8 +211,21 @@ class Ledger:
     # The alias
 
     def promotions(self) -> list[Promotion]:
-        """Every move of the alias, oldest first."""
-        return self._read(self._promotions_key, _PROMOTIONS) or []
+        """Every move of the alias, oldest first.
+
+        Raises:
+            LedgerDamagedError: They are there, and cannot be read: `gc` would drop what `rollback`
+                goes back to.
+        """
+        try:
+            return self._read_or_raise(
+                self._promotions_key,
+                _PROMOTIONS,
+                "Put an earlier version back, or delete it: `promote COLLECTION` does then what "
+                "`rollback` did, and `gc` keeps only the collection behind the alias.",
+            )[0]
+        except ObjectMissingError:
+            return []
 
     def add_promotion(self, promotion: Promotion) -> None:
         moves = [*self.promotions(), promotion]
@@ -252,3 +260,12 @@ class Ledger:
             return adapter.validate_json(self.objects.get(key)[0])
         except (ObjectMissingError, ValidationError):
             return None
+
+    def _read_or_raise(self, key: str, adapter: TypeAdapter[T], advice: str) -> tuple[T, str]:
+        """Read an object, and its etag, whose loss no other object makes good."""
+        data, etag = self.objects.get(key)
+        try:
+            return adapter.validate_json(data), etag
+        except ValidationError as error:
+            reason = error.errors(include_url=False)[0]["msg"]
+            raise LedgerDamagedError(self.objects.place, key, reason, advice) from None

@@ -109,7 +109,7 @@ class Meddling(Silence):
         self._moment, self._meddle = moment, meddle
 
     def tell(self, sentence):
-        if self._moment == "listed" and "objects listed" in sentence:
+        if self._moment == "listed" and sentence.startswith("objects listed"):
             self._meddle()
 
     def begin(self, plan):

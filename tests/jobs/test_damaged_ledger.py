@@ -70,6 +70,24 @@ def test_a_lease_that_is_none_frees_nobody_and_says_what_to_do(filled, how):
     assert filled.run()["outcome"] == "succeeded"
 
 
+@pytest.mark.parametrize("how", ["cut", "empty"])
+def test_moves_of_the_alias_that_cannot_be_read_let_nothing_be_dropped(filled, how):
+    """`gc` keeps the collection that `rollback` goes back to, and must know which it is."""
+    before = {record.collection for record in filled.ledger.runs()}
+    filled.settings = {"chunking": {"max_tokens": 200, "overlap_tokens": 0}}
+    filled.run()
+    path = damage(filled, "promotions.json", how)
+
+    for command in ("gc", "rollback"):
+        told = filled.typed(command)
+        assert told.returncode == 3
+        assert "promotions.json" in told.stderr
+        assert "delete" in told.stderr
+    path.unlink()
+    assert filled.typed("promote", *before).returncode == 0
+    assert filled.typed("rollback").returncode == 0
+
+
 def test_a_source_that_lost_half_is_not_believed_because_a_row_is_lost_too(filled):
     with filled.store() as store:
         store.delete([filled.rows()[0].chunk_id])
