@@ -159,3 +159,9 @@ def manual(name: str, sections: int = 3, sentences: int = 6) -> str:
             )
         )
     return "\n\n".join(parts) + "\n"
+
+
+def counts(**given: int) -> dict[str, int]:
+    """The counts of documents by fate in a report; those not given are 0."""
+    fates = ("read", "stored", "unchanged", "empty", "dead", "deleted")
+    return {fate: given.get(fate, 0) for fate in fates}

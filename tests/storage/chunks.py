@@ -48,3 +48,17 @@ def put(store, chunks, vectors=None) -> np.ndarray:
 def unused_document() -> str:
     """A document id that no other test uses: the collection is shared."""
     return f"doc-{uuid.uuid4()}"
+
+
+def ids_of(store, document_id):
+    return [key.chunk_id for key in store.keys_of([document_id])]
+
+
+def nearest(store, vector, document, top_k=10):
+    return store.search(
+        text="",
+        vector=vector,
+        mode="dense",
+        top_k=top_k,
+        filter_expression=f'document_id == "{document}"',
+    )

@@ -1,4 +1,4 @@
-"""The contract of ObjectStore, for every store; then what is particular to one of them."""
+"""The contract of ObjectStore, for every store."""
 
 import io
 import multiprocessing
@@ -6,24 +6,20 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from storage.errors import (
-    AccessRefusedError,
     ConditionFailedError,
     ObjectChangedError,
     ObjectMissingError,
     SettingError,
-    StoreUnavailableError,
 )
-from storage.local_objects import TEMPORARY, LocalObjectStore
+from storage.local_objects import LocalObjectStore
 from storage.objects import open_location, probe_conditional_writes
 from storage.protocols import Location, ObjectInfo, ObjectStore
-from storage.s3_objects import S3ObjectStore, S3Settings
 
 ODD_KEYS = [
     "in/报告 1+1=2 100%.parquet",
@@ -36,38 +32,6 @@ ODD_KEYS = [
     "in/\uff5e fullwidth.parquet",
 ]
 """CASES C104, and two keys whose order differs between UTF-8 and UTF-16."""
-
-
-@pytest.fixture
-def local(tmp_path: Path) -> LocalObjectStore:
-    return LocalObjectStore(tmp_path / "store")
-
-
-@pytest.fixture(
-    params=[
-        "local",
-        pytest.param("s3", marks=pytest.mark.server),
-        pytest.param("rclone", marks=pytest.mark.server),
-    ]
-)
-def objects(request) -> ObjectStore:
-    """Each store in turn: what holds for one must hold for all."""
-    if request.param == "local":
-        return request.getfixturevalue("local")
-    return S3ObjectStore(
-        request.getfixturevalue(f"{request.param}_bucket"),
-        request.getfixturevalue(f"{request.param}_settings"),
-    )
-
-
-@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.server)])
-def safe(request) -> ObjectStore:
-    """Each store whose conditional writes hold."""
-    if request.param == "local":
-        return request.getfixturevalue("local")
-    return S3ObjectStore(
-        request.getfixturevalue("s3_bucket"), request.getfixturevalue("s3_settings")
-    )
 
 
 # What every store does
@@ -337,251 +301,3 @@ def test_the_probe_refuses_a_store_that_ignores_if_match_alone(local, tmp_path):
 
     with pytest.raises(SettingError, match="ignores If-Match"):
         probe_conditional_writes(Location(objects=Forgetful(tmp_path)))
-
-
-# A folder
-
-
-@pytest.mark.parametrize(
-    "key", ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a/", "a/.", "a\0b"]
-)
-def test_a_key_that_is_no_plain_path_is_refused(local, key):
-    info = ObjectInfo(key=key, etag="", size=0)
-    for call in (
-        local.head,
-        local.get,
-        local.delete,
-        lambda k: local.put(k, b""),
-        lambda _: local.open(info),
-    ):
-        with pytest.raises(ValueError, match="no key of a folder"):
-            call(key)
-
-
-def test_a_linked_folder_leads_nowhere(local, tmp_path):
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret").write_bytes(b"secret")
-    local.put("in/k", b"")
-    root = Path(local.place)
-    (root / "link").symlink_to(outside)
-    (root / "in/loop").symlink_to(root)
-
-    assert [info.key for info in local.list()] == ["in/k"]
-    for call in (local.get, local.delete, lambda key: local.put(key, b"")):
-        with pytest.raises(ValueError, match="leads out"):
-            call("link/secret")
-    assert (outside / "secret").read_bytes() == b"secret"
-
-
-def test_a_linked_file_is_read_and_a_write_replaces_the_link_only(local, tmp_path):
-    outside = tmp_path / "outside"
-    outside.write_bytes(b"linked")
-    local.put("k", b"")
-    Path(local.place, "link").symlink_to(outside)
-    Path(local.place, "dangling").symlink_to(tmp_path / "nowhere")
-
-    assert [(info.key, info.size) for info in local.list()] == [("k", 0), ("link", 6)]
-    assert local.get("link")[0] == b"linked"
-    local.put("link", b"own")
-    assert outside.read_bytes() == b"linked"
-    assert local.get("link")[0] == b"own"
-
-
-def test_half_written_files_are_no_objects(local):
-    local.put("a/k", b"")
-    Path(local.place, "a", f"{TEMPORARY}123").write_bytes(b"half")
-
-    assert [info.key for info in local.list()] == ["a/k"]
-    with pytest.raises(ValueError, match="half-written"):
-        local.put(f"a/{TEMPORARY}123", b"")
-
-
-def test_a_write_that_fails_leaves_the_old_bytes_and_no_litter(local, monkeypatch):
-    local.put("a/k", b"old")
-    etag = local.head("a/k").etag
-    monkeypatch.setattr(os, "fsync", _disk_full)
-
-    with pytest.raises(StoreUnavailableError, match="No space left"):
-        local.put("a/k", b"new")
-
-    assert local.get("a/k") == (b"old", etag)
-    assert [path.name for path in Path(local.place, "a").iterdir()] == ["k"]
-
-
-def _disk_full(descriptor: int) -> None:
-    raise OSError(28, "No space left on device")
-
-
-def test_the_etag_of_a_file_notices_a_rewrite_in_place_that_restores_its_time(local):
-    local.put("k", b"old")
-    info = local.head("k")
-    path = Path(local.place, "k")
-    before = path.stat()
-
-    path.write_bytes(b"new")
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-    assert local.head("k").etag != info.etag
-    with pytest.raises(ObjectChangedError):
-        local.open(info)
-
-
-def test_a_folder_that_does_not_exist_is_empty_until_it_is_written(tmp_path):
-    store = LocalObjectStore(tmp_path / "a" / "b")
-
-    assert list(store.list()) == []
-    store.delete("k")
-    with pytest.raises(ObjectMissingError):
-        store.head("k")
-    assert not (tmp_path / "a").exists()
-    store.put("k", b"")
-    assert [info.key for info in store.list()] == ["k"]
-
-
-def test_a_folder_is_no_object(local):
-    local.put("a/k", b"")
-
-    for read in (local.head, local.get):
-        with pytest.raises(ObjectMissingError):
-            read("a")
-    with pytest.raises(ObjectMissingError):
-        local.get("a/k/deeper")
-    with pytest.raises(SettingError, match="a/k/deeper cannot be written"):
-        local.put("a/k/deeper", b"")
-
-
-def test_a_file_whose_name_is_not_utf8_is_named(local):
-    local.put("k", b"")
-    Path(os.fsdecode(os.fsencode(local.place) + b"/caf\xe9.parquet")).write_bytes(b"")
-
-    with pytest.raises(SettingError, match=r"caf.*not UTF-8.*Rename"):
-        list(local.list())
-
-
-# A bucket
-
-CALLS: list[Callable[[ObjectStore], object]] = [
-    lambda store: list(store.list()),
-    lambda store: store.head("k"),
-    lambda store: store.get("k"),
-    lambda store: store.open(ObjectInfo(key="k", etag="x", size=9)),
-    lambda store: store.put("k", b""),
-    lambda store: store.put("k", b"", if_absent=True),
-    lambda store: store.put("k", b"", if_etag="x"),
-    lambda store: store.delete("k"),
-]
-every_call = pytest.mark.parametrize(
-    "call",
-    CALLS,
-    ids=["list", "head", "get", "open", "put", "put_if_absent", "put_if_etag", "delete"],
-)
-
-
-@every_call
-def test_a_server_that_is_down_is_named(call, unused_port, monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    settings = S3Settings(endpoint_url=f"http://127.0.0.1:{unused_port}", max_attempts=1)
-
-    with pytest.raises(StoreUnavailableError, match=f"127.0.0.1:{unused_port}"):
-        call(S3ObjectStore("bucket", settings))
-
-
-@pytest.mark.server
-@every_call
-def test_wrong_keys_are_told_from_a_missing_bucket(call, s3_bucket, s3_settings, monkeypatch):
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-
-    with pytest.raises(AccessRefusedError, match="refused the credentials"):
-        call(S3ObjectStore(s3_bucket, s3_settings))
-
-
-@pytest.mark.server
-@every_call
-def test_a_missing_bucket_is_told_from_a_missing_object(call, s3_settings):
-    with pytest.raises(SettingError, match="s3://no-such-bucket: there is no such bucket"):
-        call(S3ObjectStore("no-such-bucket", s3_settings))
-
-
-@every_call
-def test_a_name_that_no_bucket_can_have_is_refused_on_our_side(call, monkeypatch):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-
-    with pytest.raises(SettingError, match="Invalid bucket name"):
-        call(S3ObjectStore("no bucket", S3Settings(endpoint_url="http://127.0.0.1:1")))
-
-
-def test_no_keys_at_all_is_said(monkeypatch, tmp_path):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-
-    with pytest.raises(AccessRefusedError, match="Unable to locate credentials"):
-        S3ObjectStore("bucket", S3Settings(endpoint_url="http://127.0.0.1:1")).head("k")
-
-
-def test_a_region_that_cannot_be_is_refused_at_once():
-    with pytest.raises(SettingError, match="no region"):
-        S3ObjectStore("bucket", S3Settings(region="no region"))
-
-
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [("minio:9000", "no http.s. address"), ("http://key:secret@host:9000", "holds credentials")],
-)
-def test_an_endpoint_is_a_plain_address(url, reason):
-    with pytest.raises(ValueError, match=reason) as refusal:
-        S3Settings(endpoint_url=url)
-
-    assert "secret@" not in str(refusal.value).split("[type=")[0]
-
-
-# Locations
-
-
-def test_a_bucket_and_a_prefix():
-    location = open_location("s3://bucket/parsed/2024 %20+报告", S3Settings())
-
-    assert (location.objects.place, location.prefix) == ("s3://bucket", "parsed/2024 %20+报告/")
-
-
-@pytest.mark.parametrize("uri", ["s3://bucket", "s3://bucket/"])
-def test_a_whole_bucket_has_no_prefix(uri):
-    assert open_location(uri, S3Settings()).prefix == ""
-
-
-def test_a_folder_by_path_or_uri_has_no_prefix(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    folder = tmp_path / "a b%20"
-
-    for uri in (str(folder), f"{folder}/", "a b%20", "./a b%20", "~/a b%20"):
-        location = open_location(uri, S3Settings())
-        assert (location.objects.place, location.prefix) == (str(folder), "")
-    assert open_location(folder.as_uri(), S3Settings()).objects.place == str(folder)
-
-
-@pytest.mark.parametrize(
-    ("uri", "reason"),
-    [
-        ("", "it is empty"),
-        ("s3://", "names no bucket"),
-        ("s3:///prefix", "names no bucket"),
-        ("gs://bucket", "gs:// is not known"),
-        ("file://host/folder", "another host"),
-    ],
-)
-def test_a_uri_that_names_no_store_is_refused(uri, reason):
-    with pytest.raises(SettingError, match=reason):
-        open_location(uri, S3Settings())
-
-
-def test_a_file_is_no_folder(tmp_path):
-    file = tmp_path / "x.parquet"
-    file.write_bytes(b"")
-
-    with pytest.raises(SettingError, match=f"this is a file.*{tmp_path}"):
-        open_location(str(file), S3Settings())

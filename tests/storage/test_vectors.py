@@ -1,4 +1,4 @@
-"""One contract for every vector store: in this process, Milvus Lite, and a real Milvus."""
+"""One contract for the rows of every vector store: in memory, Milvus Lite, and a real Milvus."""
 
 import tracemalloc
 from dataclasses import replace
@@ -13,11 +13,8 @@ from storage.errors import (
     CollectionMismatchError,
     LeaseError,
     RowRefusedError,
-    SettingError,
 )
-from storage.protocols import CollectionSpec
-from tests.servers.milvus import SPEC
-from tests.storage.chunks import DIM, a_chunk, put, some_vectors, unused_document
+from tests.storage.chunks import a_chunk, ids_of, nearest, put, some_vectors, unused_document
 
 HOSTILE_IDS = [
     'O\'Neil "x"',
@@ -30,10 +27,6 @@ HOSTILE_IDS = [
     "\t\r\x00\x7f\u2028",
     "",
 ]
-
-
-def ids_of(store, document_id):
-    return [key.chunk_id for key in store.keys_of([document_id])]
 
 
 # Writing
@@ -117,7 +110,7 @@ def test_what_a_source_does_not_have_is_stored_as_its_stand_in(store):
     )
     vectors = put(store, [bare, placed])
 
-    rows = {hit.row["chunk_id"]: hit.row for hit in _search(store, vectors[0], document)}
+    rows = {hit.row["chunk_id"]: hit.row for hit in nearest(store, vectors[0], document)}
     assert (rows[bare.chunk_id]["page"], rows[bare.chunk_id]["bbox"]) == (0, {})
     assert rows[bare.chunk_id]["ts_start"] == -1.0
     assert (rows[placed.chunk_id]["page"], rows[placed.chunk_id]["bbox"]) == (3, placed.bbox)
@@ -134,7 +127,7 @@ def test_a_row_comes_back_as_the_chunk_was_with_its_provenance(store):
     )
     (vector,) = put(store, [chunk])
 
-    (hit,) = _search(store, vector, chunk.document_id)
+    (hit,) = nearest(store, vector, chunk.document_id)
     assert hit.score == pytest.approx(1.0, abs=1e-5)
     expected = {name: getattr(chunk, name) for name in chunk.__slots__}
     expected |= {"heading_path": [*chunk.heading_path], "run_id": "run-1"}
@@ -147,7 +140,7 @@ def test_long_texts_for_display_are_cut_between_two_characters(store):
     )
     (vector,) = put(store, [chunk])
 
-    (hit,) = _search(store, vector, chunk.document_id)
+    (hit,) = nearest(store, vector, chunk.document_id)
     assert hit.row["source"] == "汉" * (4_096 // 3)
     assert hit.row["title"] == "题" * (8_192 // 3)
     assert hit.row["heading_path"] == ["节" * (8_192 // 3)]
@@ -314,195 +307,3 @@ def test_any_text_can_be_the_id_of_a_document(store, identifiers):
 
     keys = store.keys_of([chunk.document_id for chunk in chunks])
     assert {k.chunk_id: k.document_id for k in keys} == {c.chunk_id: c.document_id for c in chunks}
-
-
-# Searching
-
-
-def test_the_nearest_rows_come_first(store):
-    document = unused_document()
-    chunks = [a_chunk(document, i) for i in range(20)]
-    vectors = put(store, chunks)
-
-    hits = _search(store, vectors[4], document, top_k=5)
-    assert hits[0].row["chunk_id"] == chunks[4].chunk_id
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    expected = np.sort(vectors @ vectors[4])[::-1][:5]
-    assert np.allclose([hit.score for hit in hits], expected, atol=1e-5)
-
-
-def test_a_filter_expression_narrows_the_search(store):
-    document = unused_document()
-    chunks = [
-        a_chunk(document, 0, kind="table", page=1, heading_path=("甲", "B")),
-        a_chunk(document, 1, kind="table", page=2, metadata={"lang": "zh"}),
-    ]
-    (vector, _) = put(store, chunks)
-
-    def found(condition):
-        expression = f'document_id == "{document}" and {condition}'
-        hits = store.search(
-            text="", vector=vector, mode="dense", top_k=9, filter_expression=expression
-        )
-        return [hit.row["chunk_index"] for hit in hits]
-
-    assert found('kind == "table" and page > 1') == [1]
-    assert found('array_contains(heading_path, "甲")') == [0]
-    assert found('metadata["lang"] == "zh"') == [1]
-    assert found("page in [7, 8]") == []
-
-
-@pytest.mark.parametrize("expression", ["page ===== 1", "no_such_field == 1"])
-def test_a_filter_that_cannot_be_read_is_a_setting_to_correct(store, expression):
-    (vector,) = put(store, [a_chunk(unused_document())])
-
-    with pytest.raises(SettingError, match="filter"):
-        store.search(text="", vector=vector, mode="dense", top_k=1, filter_expression=expression)
-
-
-def test_a_query_vector_of_another_length_is_refused(store):
-    with pytest.raises(CollectionMismatchError, match="8 dimensions"):
-        _search(store, some_vectors(1, dim=5)[0], "any")
-
-
-@pytest.mark.parametrize("query", ["KITELIFT", "向量数据库"])
-@pytest.mark.parametrize("mode", ["sparse", "hybrid"])
-def test_words_are_found_in_both_languages_where_the_server_can(backend, store, mode, query):
-    document = unused_document()
-    chunks = [
-        a_chunk(document, 0, content="Nothing to see here."),
-        a_chunk(document, 1, content="Kitelift 把文档写入向量数据库。"),
-        a_chunk(document, 2, content="天气很好。"),
-    ]
-    vectors = put(store, chunks)
-
-    def search():
-        return store.search(
-            text=query,
-            vector=None if mode == "sparse" else vectors[1],
-            mode=mode,
-            top_k=3,
-            filter_expression=f'document_id == "{document}"',
-        )
-
-    if not backend.database.has_sparse:
-        with pytest.raises(SettingError, match="BM25"):
-            search()
-        return
-    hits = search()
-    assert hits[0].row["chunk_index"] == 1
-    assert hits[0].score > 0
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-# Collections
-
-
-def test_a_collection_says_what_it_was_made_with(backend):
-    spec = CollectionSpec(dim=DIM, fingerprint="f-1", model='打包 "model"@1')
-    name = backend.new_collection(spec)
-
-    assert backend.database.describe(name) == spec
-    assert name in backend.database.collections()
-    assert backend.database.describe(backend.new_name()) is None
-
-
-def test_making_a_collection_again_changes_nothing(backend):
-    name = backend.new_collection()
-    chunk = a_chunk()
-    put(backend.database.open(name), [chunk])
-    backend.database.create(name, SPEC)
-
-    assert ids_of(backend.database.open(name), "guide") == [chunk.chunk_id]
-
-
-def test_another_dimension_is_refused_with_both_numbers_and_the_collection_stays(backend):
-    made = replace(SPEC, dim=768)
-    name = backend.new_collection(made)
-
-    with pytest.raises(CollectionMismatchError, match=r"768.*1024"):
-        backend.database.create(name, replace(SPEC, dim=1024))
-    assert backend.database.describe(name) == made
-
-
-def test_a_collection_that_is_not_there_cannot_be_opened(vector_database):
-    with pytest.raises(CollectionMismatchError, match="no such collection"):
-        vector_database.open("never_made")
-
-
-def test_a_collection_dropped_behind_our_back_stops_the_run(backend):
-    name = backend.new_collection()
-    store = backend.database.open(name)
-    put(store, [a_chunk()])
-    backend.database.drop(name)
-
-    with pytest.raises(CollectionMismatchError, match=name):
-        store.keys_of(["guide"])
-    with pytest.raises(CollectionMismatchError, match=name):
-        put(store, [a_chunk(index=1)])
-    backend.database.drop(name)  # gone already: no fault
-
-
-# Aliases
-
-
-def test_an_alias_moves_to_the_new_collection_in_one_step(backend):
-    database, alias = backend.database, backend.new_name()
-    old, new = backend.shared_collection(0), backend.shared_collection(1)
-    targets = [database.alias_target(alias)]
-    for target in (old, old, new):
-        database.point_alias(alias, target)
-        targets.append(database.alias_target(alias))
-
-    assert targets == [None, old, old, new]
-    assert alias not in database.collections()
-
-
-def test_readers_of_the_alias_see_the_collection_behind_it(backend):
-    alias, chunk = backend.new_name(), a_chunk(unused_document())
-    put(backend.store(), [chunk])
-    backend.database.point_alias(alias, backend.shared_collection())
-
-    assert ids_of(backend.database.open(alias), chunk.document_id) == [chunk.chunk_id]
-
-
-def test_a_collection_that_an_alias_points_to_is_not_dropped(backend):
-    alias, name, other = backend.new_name(), backend.new_collection(), backend.shared_collection()
-    backend.database.point_alias(alias, name)
-
-    with pytest.raises(SettingError, match="alias"):
-        backend.database.drop(name)
-    assert name in backend.database.collections()
-    backend.database.point_alias(alias, other)
-    backend.database.drop(name)
-    assert name not in backend.database.collections()
-
-
-def test_an_alias_and_a_collection_cannot_share_a_name(backend):
-    database, alias = backend.database, backend.new_name()
-    taken, name = backend.shared_collection(0), backend.shared_collection(1)
-    database.point_alias(alias, name)
-
-    with pytest.raises(SettingError, match=taken):
-        database.point_alias(taken, name)
-    with pytest.raises(SettingError, match=alias):
-        database.create(alias, SPEC)
-    assert (database.alias_target(alias), database.alias_target(taken)) == (name, None)
-
-
-def test_an_alias_never_points_to_nothing(backend):
-    alias = backend.new_name()
-
-    with pytest.raises(CollectionMismatchError, match="never_made"):
-        backend.database.point_alias(alias, "never_made")
-    assert backend.database.alias_target(alias) is None
-
-
-def _search(store, vector, document, top_k=10):
-    return store.search(
-        text="",
-        vector=vector,
-        mode="dense",
-        top_k=top_k,
-        filter_expression=f'document_id == "{document}"',
-    )
