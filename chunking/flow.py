@@ -12,7 +12,7 @@ from chunking.code import fence_of, fit_language
 from chunking.model import Block
 from chunking.prose import item_groups, split_atom
 from chunking.running import body_at, running_spans, trim
-from chunking.sections import Part, Section, caption_of
+from chunking.sections import Part, Section, caption_before
 from chunking.sentences import SentenceSplitter
 from chunking.structure import split_section
 from chunking.tables import read_table
@@ -191,7 +191,7 @@ def _is_whole(part: Part) -> bool:
 
 
 def _rendered(part: Part, room: Room) -> Part:
-    caption = caption_of(part.block)
+    caption = caption_before(part.block, part.text)
     if part.rule == "table":
         text = "\n".join(read_table(part.text, caption).lines)
         offset = part.offset - max(text.find(part.text), 0)
@@ -200,8 +200,7 @@ def _rendered(part: Part, room: Room) -> Part:
         return replace(part, text=caption)
     if part.rule == "code":
         opening, closing = fence_of(part.text, fit_language(part.block.language or "", room))
-        before = caption + "\n" if caption and not part.text.lstrip().startswith(caption) else ""
-        before += opening + "\n"
+        before = f"{caption}\n{opening}\n" if caption else f"{opening}\n"
         return replace(
             part,
             text=f"{before}{part.text}\n{closing}",

@@ -160,8 +160,7 @@ def _part(block: Block) -> Part | None:
     Tables and code keep their caption apart, since it may have to give way.
     """
     text = clean_text(block.text)
-    caption = caption_of(block)
-    if is_blank(text) and not caption:
+    if is_blank(text) and not caption_of(block):
         return None
     if block.kind == "code":
         return Part(block, "code", text.removesuffix("\n"), 0)
@@ -169,7 +168,8 @@ def _part(block: Block) -> Part | None:
     offset = text.find(body)
     if block.kind == "table" and is_pipe_table(body):
         return Part(block, "table", body, offset)
-    before = caption + "\n" if caption and not body.lstrip().startswith(caption) else ""
+    caption = caption_before(block, body)
+    before = caption + "\n" if caption else ""
     if block.kind == "turn" and body and (speaker := one_line(block.speaker or "")):
         before += f"{speaker}: "
     rule: Rule = "alone" if block.kind in ("table", "image") else "prose"
@@ -179,3 +179,9 @@ def _part(block: Block) -> Part | None:
 def caption_of(block: Block) -> str:
     """The caption on one line; "" where there is nothing to see."""
     return escape_fence(one_line(block.caption)) if block.caption else ""
+
+
+def caption_before(block: Block, text: str) -> str:
+    """The caption, unless the text begins with it: nothing is said twice."""
+    caption = one_line(block.caption or "")
+    return "" if text.lstrip().startswith(caption) else escape_fence(caption)

@@ -15,7 +15,7 @@ from chunking.parsers import with_blocks
 from chunking.prefix import heading_line, room_under
 from chunking.prose import Passage, split_prose
 from chunking.running import split_running
-from chunking.sections import Part, Section, caption_of, gather_sections
+from chunking.sections import Part, Section, caption_before, gather_sections
 from chunking.sentences import SentenceSplitter, sentence_splitter
 from chunking.siblings import RoomOf, join_small
 from chunking.tables import read_table, split_table
@@ -175,7 +175,7 @@ def split_section(
 
 
 def _table(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]:
-    table = read_table(part.text, caption_of(part.block))
+    table = read_table(part.text, caption_before(part.block, part.text))
     whole = "\n".join(table.lines)
     bodies = [whole] if room.fits(whole) else split_table(table, room, split)
     for body, start in located(bodies, part.text):
@@ -184,11 +184,11 @@ def _table(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]
 
 def _code(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]:
     """A caption stands before the first fence, or in a part of its own."""
-    caption = caption_of(part.block)
+    caption = caption_before(part.block, part.text)
     language = fit_language(part.block.language or "", room)
     opening, closing = fence_of(part.text, language)
     whole = f"{opening}\n{part.text}\n{closing}"
-    before = caption + "\n" if caption and not part.text.lstrip().startswith(caption) else ""
+    before = caption + "\n" if caption else ""
     if is_blank(part.text):
         pieces, before = iter(split_running(caption, room, split)), ""
     elif room.fits(before + whole):

@@ -52,7 +52,7 @@ def read_table(text: str, caption: str = "") -> Table:
     else:
         at, end = max(separator - 1, 0), separator + 1
     before, header, rows = lines[:at], lines[at:end], lines[end:]
-    if caption and not text.lstrip().startswith(caption):
+    if caption:
         before = [caption, *before]
     groups = _group_rows(rows) if separator is not None else 0
     return Table(tuple(before), tuple(header), tuple(rows[:groups]), tuple(rows[groups:]))

@@ -266,6 +266,14 @@ def test_marks_that_a_cut_brings_to_an_edge_open_no_fence(text):
     assert any("\\```" in body for body in bodies)
 
 
+@pytest.mark.parametrize("caption", ["表 1", "```word", "~~~ 命令"])
+def test_a_caption_that_the_block_begins_with_is_said_once(caption):
+    table = Block(kind="table", text=f"{caption}\n- a\n- b", caption=caption)
+
+    (content,) = contents(table)
+    assert content.count(caption) == 1
+
+
 def test_a_formula_is_never_cut_while_it_fits():
     formula = "$$\n" + " + ".join(f"x_{n}" for n in range(12)) + "\n$$"
     blocks = paragraph(long_text(3)), Block(kind="formula", text=formula), paragraph(long_text(3))
