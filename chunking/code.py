@@ -58,12 +58,17 @@ def room_between(opening: str, closing: str, room: Room) -> int:
     return room.tokens - room.counter.count(opening + "\n") - room.counter.count(closing)
 
 
-def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[str]:
+def split_code(
+    code: str, opening: str, closing: str, room: Room, margin: str = ""
+) -> Iterator[str]:
     """Pack lines into fences that fit. Only a line too long for one is cut, and stands alone.
 
     Without the fences the pieces, joined by line breaks (those of a line that was cut by nothing),
     are the code byte for byte. Blank lines stay with the line before them. Where the budget leaves
     no room for a fence (under a heading, some 24 tokens), the code goes without.
+
+    `margin` keeps a line inside the list item or quotation of its fence; the lines of `code` have
+    theirs, the rest of a line that is cut gets it.
     """
 
     def fenced(lines: str) -> str:
@@ -75,7 +80,7 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
     def fits(first: int, last: int) -> bool:
         return room.fits(fenced("".join(lines[first:last])))
 
-    limit = room_between(opening, closing, room)
+    limit = room_between(opening, margin + closing, room)
     if limit < MIN_LIMIT:
         text = "\n".join(map(escape_fence, code.split("\n")))
         yield from split_running(text, room, split_sentences)
@@ -88,18 +93,24 @@ def split_code(code: str, opening: str, closing: str, room: Room) -> Iterator[st
             yield fenced("".join(lines[first:last]))
             first = last
         else:
-            yield from _cut_line(lines[first], limit, room, fenced)
+            yield from _cut_line(lines[first], limit, room, fenced, margin)
             first += 1
 
 
-def _cut_line(line: str, limit: int, room: Room, fenced: Callable[[str], str]) -> Iterator[str]:
+def _cut_line(
+    line: str, limit: int, room: Room, fenced: Callable[[str], str], margin: str
+) -> Iterator[str]:
     """Fences for the pieces of one line; the blank lines behind it stay with the last."""
     code = line.rstrip()
+
+    def piece(start: int, end: int) -> str:
+        return (margin if start else "") + code[start:end]
+
     ends = windows(
-        code, 0, len(code), room.counter, limit, lambda a, b: room.fits(fenced(code[a:b]))
+        code, 0, len(code), room.counter, limit, lambda a, b: room.fits(fenced(piece(a, b)))
     )
-    pieces = [code[start:end] for start, end in pairwise((0, *ends))]
-    *before, last = [piece for piece in pieces if not is_blank(piece)]
+    spans = [span for span in pairwise((0, *ends)) if not is_blank(code[slice(*span)])]
+    *before, last = [piece(*span) for span in spans]
     yield from map(fenced, before)
     whole = fenced(last + line[len(code) :])
     yield whole if room.fits(whole) else fenced(last)

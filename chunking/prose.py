@@ -138,16 +138,17 @@ def split_atom(body: str, atom: Atom, room: Room, split: SentenceSplitter) -> It
     elif len(info.encode()) > room.tokens // 4:
         words, info = info, ""
     opening, closing = fence_of(code, info, fence.mark)
-    opening, closing = lead + opening, blank_markers(lead) + closing
-    if room_between(opening, closing, room) < MIN_LIMIT:  # it will stand without a fence
+    margin = blank_markers(lead)
+    opening, closing = lead + opening, margin + closing
+    if room_between(opening, margin + closing, room) < MIN_LIMIT:  # it stands without a fence
         words = lead + (words or info)
     if any(map(str.isalnum, words)):
-        code = f"{words.strip()}\n{code}"
+        code = f"{margin}{words.strip()}\n{code}"
     if is_blank(code):
         empty = f"{opening}\n{closing}"
         yield from [empty] if room.fits(empty) else []
     else:
-        yield from split_code(code, opening, closing, room)
+        yield from split_code(code, opening, closing, room, margin)
 
 
 def _pack(text: str, units: Sequence[Unit], room: Room, overlap: int) -> Iterator[tuple[int, int]]:

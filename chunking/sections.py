@@ -170,8 +170,8 @@ def _part(block: Block) -> Part | None:
         return Part(block, "table", body, offset)
     caption = caption_before(block, body)
     before = caption + "\n" if caption else ""
-    if block.kind == "turn" and body and (speaker := one_line(block.speaker or "")):
-        before += f"{speaker}: "
+    if block.kind == "turn" and body:
+        before += name_before(block)
     rule: Rule = "alone" if block.kind in ("table", "image") else "prose"
     return Part(block, rule, close_fences((before + body).rstrip()), offset - len(before))
 
@@ -185,3 +185,9 @@ def caption_before(block: Block, text: str) -> str:
     """The caption, unless the text begins with it: nothing is said twice."""
     caption = one_line(block.caption or "")
     return "" if text.lstrip().startswith(caption) else escape_fence(caption)
+
+
+def name_before(block: Block) -> str:
+    """What stands before the words of a turn: who says them, if anybody is named."""
+    speaker = one_line(block.speaker or "")
+    return f"{escape_fence(speaker)}: " if speaker else ""

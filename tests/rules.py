@@ -146,10 +146,10 @@ def assert_lines_in_order(document: Document, chunks: Sequence[Chunk], *, overla
         ends = {start: {start} for start in range(earliest, max(end for _, end in places) + 1)}
         for line in body_of(chunk).split("\n"):
             if any(line.strip() in language for language in languages):
-                seen.add(line)
+                seen.add(line.strip())
             ends = {s: _past(expected, line, at, seen, chunk) for s, at in ends.items()}
             ends = {start: at for start, at in ends.items() if at}
-            seen.add(line)
+            seen.add(line.strip())
         reached = {(start, end) for start, at in ends.items() for end in at if end >= due}
         assert reached, f"chunk {chunk.chunk_index} does not go on where it must: {chunk.content!r}"
         places = reached if letters(body_of(chunk)) else reached | places
@@ -160,7 +160,7 @@ def _past(expected: str, line: str, places: set[int], seen: set[str], chunk: Chu
     """Where the next line may begin when `line` begins at any of `places`."""
     spoken = [line.removeprefix(f"{name}: ") for name in chunk.speaker.split(", ") if name]
     readings = {letters(each) for each in (line, *spoken)}
-    if line in seen or line.lstrip("\\`~") != line:
+    if line.strip() in seen or line.lstrip("\\`~") != line:
         readings.add("")
     return {at + len(own) for at in places for own in readings if expected.startswith(own, at)}
 

@@ -9,7 +9,7 @@ from chunking.assemble import Piece
 from chunking.atoms import escape_fence
 from chunking.budget import Counter, Room
 from chunking.flow import number_parts
-from chunking.sections import Part, Section
+from chunking.sections import Part, Section, name_before
 from chunking.sentences import SentenceSplitter
 from chunking.strategies.by_structure import piece_of, structure_passages
 from chunking.strategies.chunker import Work
@@ -176,9 +176,8 @@ class _Spoken:
 
 def _spoken(part: Part, room: Room) -> _Spoken:
     """The room behind the name, if the turn begins with one and it leaves half of the room."""
-    speaker = one_line(part.block.speaker or "")
-    before = f"{speaker}: "
-    is_named = speaker and part.text.startswith(before)
+    before = name_before(part.block)
+    is_named = part.text.startswith(before)
     has_room = 2 * room.counter.count(before) <= room.tokens
     return _Spoken(room, before if is_named and has_room else "")
 

@@ -1,6 +1,6 @@
 """`parent_child`: small chunks to search, and the larger ones that they come from to read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import ClassVar
@@ -111,16 +111,27 @@ def _part_at(flow: Flow, stretch: Stretch, span: Span) -> Part:
 def _place_of(body: str, text: str, cursor: int) -> Span | None:
     """Where the lines of a body stand in the parent's text, from `cursor` on.
 
-    A header that is repeated is not there again, so it does not count.
+    A header or a fence that is repeated is not there again, so it does not count: each line follows
+    on the one before it, and only where none does may words lie between.
     """
     found = text.find(body, cursor, cursor + len(body) + _GAP)
     if found >= 0:
         return found, found + len(body)
+    lines = [line.strip() for line in body.split("\n") if _has_words(line)]
+    return _follow(lines, text, cursor, may_skip=False) or _follow(
+        lines, text, cursor, may_skip=True
+    )
+
+
+def _follow(lines: Sequence[str], text: str, cursor: int, *, may_skip: bool) -> Span | None:
     start: int | None = None
-    limit = cursor + len(body) + _GAP
-    for line in filter(None, body.split("\n")):
-        found = text.find(line, cursor, limit)
-        if found >= 0:
+    for line in lines:
+        found = text.find(line, cursor, cursor + len(line) + _GAP)
+        if found >= 0 and (may_skip or not _has_words(text[cursor:found])):
             start = found if start is None else start
             cursor = found + len(line)
     return None if start is None else (start, cursor)
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))

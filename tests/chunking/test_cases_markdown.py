@@ -175,6 +175,18 @@ def test_c19_a_long_fence_in_a_list_is_cut_into_fences_of_the_same_indentation(
     assert "2. 下一步" in chunks[-1].content
 
 
+@pytest.mark.parametrize(
+    ("opening", "margin"), [("1. ```", "   "), ("> ~~~", "> "), ("- > ```", "  > ")]
+)
+def test_c19_each_piece_of_a_long_line_stays_in_the_item_of_its_fence(opening, margin):
+    code = "运行 run step, " * 60
+    chunks = chunks_of(f"{opening}\n{margin}{code}\n{margin}{opening[-3:]}\n", max_tokens=64)
+
+    lines = [body_of(chunk).split("\n") for chunk in chunks]
+    assert len(chunks) > 3
+    assert all(len(part) == 3 and part[1].startswith(margin) for part in lines)
+
+
 def test_c19_a_fence_left_open_in_a_list_item_ends_with_the_item():
     chunks = chunks_of("- 步骤\n  ```bash\n  run\n- 下一步\n\n段落")
 

@@ -1,6 +1,7 @@
 """`parent_child`: small chunks that know where they come from."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -96,6 +97,33 @@ def test_a_child_knows_its_place_in_the_content_of_its_parent(made):
             assert [line for line in part.split("\n") if "行的" in line] == rows
         else:
             assert part == body_of(child)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        Block(
+            kind="code",
+            language="py",
+            text="\n".join(f"v{n} = call({n})  # 第{n}步" for n in range(99)),
+        ),
+        Block(kind="list", text="- ```\n" + "".join(f"  甲{n}乙" for n in range(150)) + "\n  ```"),
+        Block(kind="paragraph", text="没有句号的一段话" * 90),
+    ],
+    ids=lambda block: block.kind,
+)
+def test_pieces_of_one_block_follow_one_another_in_their_parent(block):
+    after = Block(kind="code", language="py", text="v1 = call(1)")
+    document = Document(document_id="d", blocks=(block, after))
+
+    made = make("parent_child", child_size=48).cut(document)
+
+    (parent,) = made.parents
+    places = [(c.metadata["parent_start"], c.metadata["parent_end"]) for c in made.chunks]
+    assert len(places) > 5
+    for (start, end), (following, _) in pairwise([*places, (len(parent.content), 0)]):
+        assert start < end <= following
+        assert not any(map(str.isalnum, parent.content[end:following].replace("```py", "")))
 
 
 def test_a_parent_counts_its_children(made):

@@ -59,6 +59,13 @@ CAPTIONED_CODE = Document(
         Block(kind="code", text="0A", caption="0:;1", language="0`0", heading_path=("0",)),
     ),
 )  # fmt: skip
+FENCED_ITEM = Document(
+    document_id="any",
+    blocks=(
+        Block(kind="table", text="- ```" + "supercalifragilistic" * 5),
+        Block(kind="turn", text="word" * 8, speaker="- ~~~word"),
+    ),
+)
 NAMES_WITH_LINES = Document(
     document_id="any",
     blocks=tuple(
@@ -72,7 +79,8 @@ few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthChec
 
 def hard_cases(test):
     """What was found once is tried each time."""
-    for document in (FENCED_CELL, NUMBERED_FENCE, CAPTIONED_CODE, NAMES_WITH_LINES):
+    hard = (FENCED_CELL, NUMBERED_FENCE, CAPTIONED_CODE, FENCED_ITEM, NAMES_WITH_LINES)
+    for document in hard:
         for unit in ("chars", "tokens"):
             test = example(document, 16, unit)(test)
     return test
