@@ -184,25 +184,35 @@ def _table(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]
 
 def _code(part: Part, room: Room, split: SentenceSplitter) -> Iterator[Passage]:
     """A caption stands before the first fence, or in a part of its own."""
-    caption = caption_before(part.block, part.text)
-    language = fit_language(part.block.language or "", room)
-    opening, closing = fence_of(part.text, language)
-    whole = f"{opening}\n{part.text}\n{closing}"
+    caption, code = caption_before(part.block, part.text), part.text
+    opening, closing = fence_of(code, fit_language(part.block.language or "", room))
+    whole = f"{opening}\n{code}\n{closing}"
     before = caption + "\n" if caption else ""
-    if is_blank(part.text):
-        pieces, before = iter(split_running(caption, room, split)), ""
+    if is_blank(code):
+        pieces = iter(split_running(caption, room, split))
     elif room.fits(before + whole):
         yield Passage(before + whole, (part,), -len(before + opening) - 1)
         return
+    elif caption:
+        pieces = _captioned(caption, code, opening, closing, room, split)
     else:
-        pieces = split_code(part.text, opening, closing, room)
-    if before:
-        first = next(pieces)
-        joined = before + first
-        begin = [joined] if room.fits(joined) else [*split_running(caption, room, split), first]
-        pieces = chain(begin, pieces)
+        pieces = split_code(code, opening, closing, room)
     for piece in pieces:
         yield Passage(piece, (part,), None)
+
+
+def _captioned(
+    caption: str, code: str, opening: str, closing: str, room: Room, split: SentenceSplitter
+) -> Iterator[str]:
+    lead = f"{caption}\n{opening}"
+    first = next(split_code(code, lead, closing, room))
+    lines = first.removeprefix(lead + "\n").removesuffix("\n" + closing)
+    if first == f"{lead}\n{lines}\n{closing}" and code.startswith(lines + "\n"):
+        yield first
+        code = code[len(lines) + 1 :]
+    else:  # there is no room for a whole line below
+        yield from split_running(caption, room, split)
+    yield from split_code(code, opening, closing, room)
 
 
 def located(bodies: Iterable[str], text: str) -> Iterator[tuple[str, int | None]]:

@@ -203,5 +203,5 @@ def _without_fence(chunk: Chunk) -> list[str]:
     lines = body_of(chunk).split("\n")
     if chunk.kind != "code" or set(lines[-1]) != {"`"}:
         return lines
-    opening = next(at for at, line in enumerate(lines) if line.startswith(lines[-1]))
+    opening = next(at for at, line in enumerate(lines) if FENCE_LINE.match(line))
     return [*lines[:opening], *lines[opening + 1 : -1]]

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import ClassVar
 
 from chunking.assemble import Piece
-from chunking.atoms import read_fence
+from chunking.atoms import has_fence, read_fence
 from chunking.budget import Room
 from chunking.flow import Flow, Span, Stretch, number_parts, unit_flow
 from chunking.ranges import Units, pack
@@ -103,9 +103,19 @@ def _part_at(flow: Flow, stretch: Stretch, span: Span) -> Part:
     block = replace(stretch.part.block, caption=None)  # it stands in the text, where it does
     if not stretch.is_verbatim:
         block = replace(block, char_start=None)
-    if stretch.part.rule == "code" and text.startswith("```"):
-        text = read_fence(text).code
+    if stretch.part.rule == "code":
+        return _code_at(Part(block, "code", text, offset))
     return Part(block, stretch.part.rule, text, offset)
+
+
+def _code_at(part: Part) -> Part:
+    """A piece of code without its fence; the caption above it, or what has no fence, stays."""
+    lines = part.text.split("\n")
+    opening = next((at for at, line in enumerate(lines) if has_fence(line)), None)
+    if opening is None:
+        return replace(part, rule="alone")
+    block = replace(part.block, caption="\n".join(lines[:opening]))
+    return replace(part, block=block, text=read_fence("\n".join(lines[opening:])).code)
 
 
 def _place_of(body: str, text: str, cursor: int) -> Span | None:

@@ -137,16 +137,30 @@ def test_a_fence_is_longer_than_any_run_of_backticks_in_its_code():
     assert all(c.content.endswith("\n`````") for c in chunks)
 
 
-def test_a_caption_of_code_is_in_the_first_part_only():
+@pytest.mark.parametrize("caption", ["Listing 1: all lines", "清单 1：全部"])
+def test_a_caption_of_code_stands_above_the_first_lines_only(caption):
     code = "\n".join(f"line {n} of code" for n in range(80))
-    block = Block(kind="code", text=code, caption="Listing 1: all lines", language="text")
+    block = Block(kind="code", text=code, caption=caption, language="text")
     chunker = StructureAwareChunker(max_tokens=64, overlap_tokens=0)
     document = Document(document_id="code", blocks=(block,))
-    chunks = chunk_by_the_rules(chunker, document, max_tokens=64)
 
-    assert ["Listing 1" in chunk.content for chunk in chunks] == [True] + [False] * (
-        len(chunks) - 1
-    )
+    first, *others = chunk_by_the_rules(chunker, document, max_tokens=64)
+
+    assert first.content.startswith(f"{caption}\n```text\nline 0 of code\nline 1 of code\n")
+    assert len(others) > 5
+    assert not any(caption in chunk.content for chunk in others)
+
+
+@pytest.mark.parametrize("caption", ["说明 " * 60, "a step, " * 16])
+def test_a_caption_without_room_for_a_line_below_has_its_own_part(caption):
+    code = "\n".join(f"line {n} of code" + " and more" * 12 for n in range(9))
+    block = Block(kind="code", text=code, caption=caption)
+    chunker = StructureAwareChunker(max_tokens=64, overlap_tokens=0)
+
+    chunks = chunk_by_the_rules(chunker, Document(document_id="d", blocks=(block,)), max_tokens=64)
+
+    above = [chunk.content for chunk in chunks if "```" not in chunk.content]
+    assert "".join(above).replace(" ", "") == caption.replace(" ", "")
 
 
 def test_c19_a_fence_in_a_list_item_belongs_to_the_item():

@@ -80,6 +80,7 @@ def a_document(*blocks):
 @example(a_document(Block(kind="table", text=f"| ```word{CELL} |\n|---|")), 24)  # without pipes
 @example(a_document(Block(kind="table", text="```7\n0:0:0:1", heading_path=("word",))), 16)
 @example(a_document(Block(kind="table", text="```word", caption="```word")), 16)
+@example(a_document(Block(kind="code", text="word", caption="```py\n`")), 16)  # opens no fence
 def test_the_rules_hold_for_any_document_and_budget(document, max_tokens):
     chunker = StructureAwareChunker(max_tokens, 0)
 

@@ -141,6 +141,20 @@ def test_parts_count_within_the_section_for_children_and_parents_alike(made):
     assert [parent.part for parent in made.parents[2:]] == [1, 2, 3, 4]
 
 
+def test_a_caption_of_code_that_a_parent_cuts_stands_before_the_first_fence():
+    code = "\n".join(f"value_{n} = compute({n})" for n in range(90))
+    block = Block(kind="code", text=code, language="py", caption="清单 1")
+
+    made = make("parent_child", parent_size=256, child_size=64).cut(
+        Document(document_id="d", blocks=(block,))
+    )
+
+    assert len(made.parents) > 2
+    bodies = [body_of(chunk) for chunk in (*made.parents, *made.chunks)]
+    assert {body.partition("```")[0] for body in bodies} == {"", "清单 1\n"}
+    assert {body.count("```") for body in bodies} == {2}
+
+
 def test_code_cut_by_a_parent_keeps_its_fence_in_parents_and_children():
     code = "\n".join(f"value_{n} = compute({n})" for n in range(600))
     document = Document(document_id="d", blocks=(Block(kind="code", text=code, language="py"),))

@@ -56,6 +56,8 @@ CAPTIONED_CODE = Document(
         Block(kind="code", text=" x = 1\n```\ny", caption="清单 1 ```", language="py",
               heading_path=("```", "word")),
         Block(kind="code", text="", caption="清单 2"),
+        Block(kind="code", text="0000", caption=f"```py\n{'word' * 6}```py\n"),
+        Block(kind="code", text="", caption=f"{'word' * 30}。```word`"),
         Block(kind="code", text="0A", caption="0:;1", language="0`0", heading_path=("0",)),
     ),
 )  # fmt: skip
