@@ -10,7 +10,8 @@ from chunking.parsers.docling_parts import Part, a1_range, part_of
 from chunking.parsers.docling_tables import docling_table
 from chunking.parsers.docling_tree import PICTURES, Item, Tree, has_words
 from chunking.parsers.errors import ParseError
-from chunking.parsers.fields import mapping_of, mappings_of, name_of, number_of, text_of, whole_of
+from chunking.parsers.fields import mapping_of, mappings_of, name_of, number_of, ordinal_of, text_of
+from chunking.parsers.formulas import display_formula
 from chunking.parsers.images import link_of
 from chunking.parsers.source import decode_json, require_document_id, told
 from chunking.text import clean_text
@@ -200,8 +201,8 @@ class _Reader:
                 language=language.lower() if language.lower() not in {"", "unknown"} else None,
             )
         elif label == "formula":
-            latex = text_of(item.get("text"), self._tally)
-            self._add("formula", f"$$\n{latex.strip()}\n$$" if latex else words, [item], part)
+            latex = display_formula(text_of(item.get("text"), self._tally))
+            self._add("formula", latex or words, [item], part)
         elif words:
             track = next(iter(mappings_of(item.get("source"))), None)
             if track is not None and number_of(track.get("start_time")) is not None:
@@ -222,7 +223,7 @@ class _Reader:
             return
         level = 1
         if name_of(item.get("label")) == "section_header":
-            level = max(whole_of(item.get("level")) or 1, 1) + self._has_title
+            level = (ordinal_of(item.get("level")) or 1) + self._has_title
         while self._path and self._path[-1][0] >= level:
             self._path.pop()
         self._add("heading", text, [item], part, level=level)

@@ -12,8 +12,8 @@ from chunking.parsers.fields import (
     mappings_of,
     name_of,
     number_of,
+    ordinal_of,
     text_of,
-    whole_of,
 )
 from chunking.parsers.runs import join_runs
 
@@ -191,8 +191,7 @@ def _is_inline(item: Item | None) -> bool:
 
 def _page(provenance: Item) -> int | None:
     """1-based; a 0, which some writers put for "unknown", is none."""
-    page = whole_of(provenance.get("page_no"))
-    return page if page is not None and page > 0 else None
+    return ordinal_of(provenance.get("page_no"))
 
 
 def _page_sizes(document: Item) -> dict[int, tuple[float, float]]:

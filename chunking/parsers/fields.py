@@ -7,11 +7,14 @@ from typing import Any
 from chunking.parsers.images import without_data_uris
 from chunking.text import clean_counted, is_blank
 
+_MOST = 10**9
+"""Pages or levels: more than any document has, and a column of 32 bits holds one more, too."""
+
 
 def text_of(value: object, tally: Counter[str]) -> str:
     """A string without base64, cleaned, or a number; "" for all else and for what is invisible."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = str(value)
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        value = "" if isinstance(value, bool) else str(value)
     if not isinstance(value, str):
         return ""
     text, removed = clean_counted(value)
@@ -40,6 +43,12 @@ def list_of(value: object) -> list[Any]:
 def whole_of(value: object) -> int | None:
     number = number_of(value)
     return int(number) if number is not None and number == int(number) else None
+
+
+def ordinal_of(value: object) -> int | None:
+    """A page or a level, counted from 1; None for what can be none."""
+    whole = whole_of(value)
+    return whole if whole is not None and 1 <= whole <= _MOST else None
 
 
 def number_of(value: object) -> float | None:

@@ -9,14 +9,15 @@ from typing import Any
 from chunking.model import Block, BlockKind, Box, Document
 from chunking.parsers.boxes import top_left_box
 from chunking.parsers.errors import ParseError
-from chunking.parsers.fields import list_of, name_of, number_of, text_of, whole_of
+from chunking.parsers.fields import list_of, name_of, number_of, ordinal_of, text_of, whole_of
+from chunking.parsers.formulas import display_formula
 from chunking.parsers.html import has_table, html_tables
 from chunking.parsers.images import link_of
 from chunking.parsers.mineru_v2 import flattened, is_paged
 from chunking.parsers.source import decode_json, require_document_id, told
 from chunking.text import clean_text
 
-_NOISE = frozenset({"header", "footer", "page_number", "aside_text"})
+_NOISE = frozenset({"header", "footer", "page_number", "aside_text", "discarded"})
 _PICTURES = frozenset({"image", "chart", "seal"})
 _EQUATIONS = frozenset({"equation", "interline_equation"})
 _EMPHASIS = re.compile(r"(\*{1,3})(?!\s)(.{1,500}?)(?<!\s)\1", re.DOTALL)
@@ -114,9 +115,9 @@ class _Reader:
     def _read_text(self, item: dict[str, Any]) -> None:
         """Text of any other type; a heading has a level, unless a caption was taken for one."""
         text = self._text(item, "text") or self._text(item, "content")
-        level = whole_of(item.get("text_level"))
+        level = ordinal_of(item.get("text_level"))
         title = " ".join(_plain(text).split())
-        if level is None or level < 1 or _CAPTION.match(title):
+        if level is None or _CAPTION.match(title):
             self._add("paragraph", text, item)
         elif title:
             self._add("heading", title, item, level=level)
@@ -167,9 +168,9 @@ class _Reader:
             self._tally["pictures without text skipped"] += 1
 
     def _read_equation(self, item: dict[str, Any]) -> None:
-        latex = self._text(item, "text").removeprefix("$$").removesuffix("$$").strip()
-        if latex:
-            self._add("formula", f"$$\n{latex}\n$$", item)
+        formula = display_formula(self._text(item, "text"))
+        if formula:
+            self._add("formula", formula, item)
         else:
             self._tally["equations without text skipped"] += 1
 
@@ -219,12 +220,12 @@ class _Reader:
         if not text:
             self._tally["empty blocks skipped"] += 1
             return
-        page = whole_of(item.get("page_idx"))
+        index = whole_of(item.get("page_idx"))
         self.blocks.append(
             Block(
                 kind=kind,
                 text=text,
-                page=page + 1 if page is not None and page >= 0 else None,
+                page=ordinal_of(index + 1) if index is not None else None,
                 bbox=_box(item.get("bbox")),
                 **fields,
             )

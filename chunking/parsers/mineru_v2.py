@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from chunking.parsers.fields import list_of, mapping_of, mappings_of, name_of
+from chunking.parsers.fields import list_of, mapping_of, name_of
 
 _FLAT_NAMES = {
     "title": "text",
@@ -18,10 +18,8 @@ _FLAT_NAMES = {
 
 def is_paged(value: list[Any]) -> bool:
     """Whether a content list is of the second version: lists of items, or items with `content`."""
-    return any(
-        isinstance(item, list) or isinstance(mapping_of(item).get("content"), dict)
-        for item in value[:1]
-    )
+    first = next((item for item in value if isinstance(item, list) or mapping_of(item)), None)
+    return isinstance(first, list) or isinstance(mapping_of(first).get("content"), dict)
 
 
 def flattened(pages: list[Any]) -> Iterator[Any]:
@@ -82,8 +80,13 @@ def span_text(spans: Any) -> str:
     if isinstance(spans, str):
         return spans
     words: list[str] = []
-    for span in mappings_of(spans):
-        content = span.get("content")
-        if isinstance(content, str):
-            words.append(f"${content}$" if span.get("type") == "equation_inline" else content)
+    stack = list_of(spans)[::-1]
+    while stack:
+        span = stack.pop()
+        content = mapping_of(span).get("content", span)
+        if isinstance(content, list):
+            stack += content[::-1]
+        elif isinstance(content, str):
+            is_formula = mapping_of(span).get("type") == "equation_inline"
+            words.append(f"${content}$" if is_formula else content)
     return "".join(words)

@@ -8,11 +8,19 @@ from typing import Any
 from chunking.model import Block, BlockKind, Box, Document
 from chunking.parsers.boxes import top_left_box
 from chunking.parsers.errors import ParseError
-from chunking.parsers.fields import list_of, mapping_of, name_of, number_of, text_of, whole_of
+from chunking.parsers.fields import (
+    list_of,
+    mapping_of,
+    name_of,
+    number_of,
+    ordinal_of,
+    text_of,
+    whole_of,
+)
 from chunking.parsers.html import HtmlTable, has_table, html_tables
 from chunking.parsers.images import link_of, without_data_uris
 from chunking.parsers.source import decode_json, require_document_id, told
-from chunking.parsers.unstructured_parts import NOISE, Element, opened
+from chunking.parsers.unstructured_parts import NOISE, Element, kind_of, opened
 from chunking.text import clean_text
 
 _TABLES = frozenset({"Table", "TableChunk"})
@@ -91,7 +99,7 @@ class _Reader:
         return self._blocks
 
     def read(self, element: Element) -> None:
-        kind = name_of(element.get("type"))
+        kind = kind_of(element)
         if kind in NOISE and not self._include_furniture:
             if kind != "PageBreak":
                 self._tally[f"{kind} skipped"] += 1
@@ -114,7 +122,7 @@ class _Reader:
             self._read_words(element)
 
     def _read_words(self, element: Element) -> None:
-        kind, text = name_of(element.get("type")), self._text(element)
+        kind, text = kind_of(element), self._text(element)
         if kind == "Title":
             self._read_title(element, " ".join(text.split()))
         elif kind == "CodeSnippet":
@@ -132,7 +140,7 @@ class _Reader:
         if not text:
             self._tally["empty headings skipped"] += 1
             return
-        depth = max(whole_of(mapping_of(element.get("metadata")).get("category_depth")) or 0, 0)
+        depth = ordinal_of(mapping_of(element.get("metadata")).get("category_depth")) or 0
         level = 1 if _style(element) == "Title" else depth + 1 + self._has_title_style
         self._add("heading", text, element, level=level)
 
@@ -144,7 +152,7 @@ class _Reader:
             self._add("table", text, element, caption=self._caption_text())
             return
         words = _letters("".join(table.caption + table.text for table in tables))
-        is_composite = name_of(element.get("type")) not in _TABLES
+        is_composite = kind_of(element) not in _TABLES
         around = _PARAGRAPH_GAP.split(text) if is_composite else []
         for paragraph in around:
             if _letters(paragraph) not in words:
@@ -243,8 +251,7 @@ def _place(element: Element) -> tuple[int | None, str | None]:
     sheet = without_data_uris(clean_text(name_of(metadata.get("page_name"))))
     if sheet:
         return None, sheet
-    page = whole_of(metadata.get("page_number"))
-    return (page if page is not None and page > 0 else None), None
+    return ordinal_of(metadata.get("page_number")), None
 
 
 def _box(metadata: dict[str, Any]) -> Box | None:

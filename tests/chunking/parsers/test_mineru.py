@@ -223,3 +223,61 @@ def test_unknown_types_are_text():
 def test_what_is_no_list_is_refused(value):
     with pytest.raises(ParseError, match="d: a content list is a list, not"):
         parsed(value)
+
+
+def test_blocks_that_mineru_discarded_are_noise():
+    document = parsed(
+        [
+            {"type": "discarded", "text": "机密 第 3 页", "page_idx": 0},
+            {"type": "text", "text": "正文"},
+        ]
+    )
+
+    assert kinds_and_texts(document) == [("paragraph", "正文")]
+    assert document.warnings == ("discarded skipped: 1",)
+
+
+@pytest.mark.parametrize("first", [None, {}, "", []])
+def test_pages_behind_a_damaged_one_are_read(first):
+    page = [{"type": "paragraph", "content": {"paragraph_content": [{"content": "正文"}]}}]
+
+    (block,) = parsed([first, page]).blocks
+    assert (block.text, block.page) == ("正文", 2)
+
+
+def test_spans_of_v2_may_be_plain_strings_or_hold_spans():
+    spans = [
+        "设 ",
+        {"type": "equation_inline", "content": "x"},
+        {"content": [" 为", {"content": "常数"}]},
+    ]
+    page = [{"type": "paragraph", "content": {"paragraph_content": spans}}]
+
+    assert parsed([page]).blocks[0].text == "设 $x$ 为常数"
+
+
+@pytest.mark.parametrize(
+    "written", ["x^2", "$x^2$", "$$x^2$$", "$$\n x^2\n$$", r"\(x^2\)", r"\[ x^2 \]", "$$x^2"]
+)
+def test_an_equation_is_fenced_once_whatever_marks_it_brings(written):
+    assert parsed([{"type": "equation", "text": written}]).blocks[0].text == "$$\nx^2\n$$"
+
+
+def test_two_formulas_in_one_equation_keep_their_dollars():
+    (block,) = parsed([{"type": "equation", "text": "$a$ 和 $b$"}]).blocks
+
+    assert block.text == "$$\n$a$ 和 $b$\n$$"
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), True])
+def test_what_json_calls_a_number_is_no_word_unless_it_is_one(odd):
+    document = parsed([{"type": "text", "text": odd}, {"type": "text", "text": 3.5}])
+
+    assert [block.text for block in document.blocks] == ["3.5"]
+
+
+def test_a_page_that_no_document_has_is_none():
+    pages = [-1, 0, 6.0, 2**31, 1e30, "2"]
+    document = parsed([{"type": "text", "text": "x", "page_idx": page} for page in pages])
+
+    assert [block.page for block in document.blocks] == [None, 1, 7, None, None, None]

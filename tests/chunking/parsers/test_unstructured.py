@@ -1,6 +1,7 @@
 """Unstructured elements: CASES F and the traps of FORMATS 2."""
 
 import base64
+import gzip
 import json
 import zlib
 
@@ -229,3 +230,42 @@ def test_pages_of_a_presentation_are_slides():
 def test_what_is_no_list_is_refused(value):
     with pytest.raises(ParseError, match="d: an element list is a list, not"):
         parsed(value)
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda raw: base64.encodebytes(zlib.compress(raw)).decode(),
+        lambda raw: base64.b64encode(gzip.compress(raw)).decode(),
+        lambda raw: base64.urlsafe_b64encode(zlib.compress(raw)).decode().rstrip("="),
+        json.loads,
+    ],
+    ids=["lines", "gzip", "url-safe", "list"],
+)
+def test_originals_are_opened_however_they_are_packed(pack):
+    originals = [element("Title", "标题" * 90), element("NarrativeText", "?>~正文" * 40)]
+    chunk = element("CompositeElement", "all", orig_elements=pack(json.dumps(originals).encode()))
+
+    assert [block.kind for block in parsed([chunk]).blocks] == ["heading", "paragraph"]
+
+
+def test_elements_by_the_names_of_layout_models_are_what_they_are():
+    document = parsed(
+        [
+            element("Page-header", "内部资料"),
+            element("Section-header", "安装"),
+            element("List-item", "解压"),
+            element("BulletedText", "运行"),
+            element("Picture", "拓扑"),
+            element("Caption", "图 1"),
+            element("Page-footer", "3"),
+        ]
+    )
+
+    assert kinds_and_texts(document) == [
+        ("heading", "安装"),
+        ("list", "- 解压\n- 运行"),
+        ("image", "拓扑"),
+    ]
+    assert document.blocks[-1].caption == "图 1"
+    assert document.warnings == ("Header skipped: 1", "Footer skipped: 1")
