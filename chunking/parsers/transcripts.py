@@ -9,12 +9,17 @@ from chunking.model import Block
 from chunking.parsers.images import without_data_uris
 from chunking.text import clean_text, is_blank
 
-STAMP = r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:[.,](\d{1,3}))?"
+STAMP = r"(?:(\d{1,3})[:：])?(\d{1,2})[:：](\d{2})(?:[.,](\d{1,3}))?"
+_SPAN = rf"[ \t]*{STAMP}(?:[ \t]*(?:-->|[-–—~至到])[ \t]*{STAMP})?[ \t]*"
 _LINE = re.compile(r"[^\r\n]+")
-_STAMPED = re.compile(rf"\s*(?:\[{STAMP}\]|\({STAMP}\)|【{STAMP}】|{STAMP}(?=\s))[ \t]*", re.ASCII)
-# A short name without the marks of a sentence; "https:" and "23:40" are none.
+_STAMPED = re.compile(
+    rf"\s*(?:\[{_SPAN}\]|\({_SPAN}\)|【{_SPAN}】|（{_SPAN}）|［{_SPAN}］|{STAMP}(?=\s))[ \t]*",
+    re.ASCII,
+)
+# A short name without the marks of a sentence; "https:" and "at 23:40" are none.
 _SPEAKER = re.compile(
-    r"([^\s:：，。,；;？！?!/\[\]][^:：，。,；;？！?!/\[\]\n]{0,39}?)\s*[:：](?!//)[ \t]*"
+    r"([^\s:：，。,；;？！?!/\[\]][^:：，。,；;？！?!/\[\]\n]{0,39}?)\s*"
+    r"(?:：|:(?!//)(?!(?<=\d:)\d\d(?!\d)))[ \t]*"
 )
 _DIGITS = re.compile(r"\d+")
 
@@ -26,14 +31,15 @@ def is_transcript(text: str) -> bool:
     return bool(_STAMPED.match(first.lstrip("\ufeff"))) and any(map(_STAMPED.match, lines))
 
 
-def seconds(groups: tuple[str | None, ...]) -> float | None:
-    """Hours, minutes, seconds and milliseconds of the one stamp among the groups of a match."""
+def seconds(groups: tuple[str | None, ...]) -> list[float]:
+    """The stamps among the groups of a match: of each hours, minutes, seconds, milliseconds."""
+    found: list[float] = []
     for hours, minutes, whole, fraction in zip(*[iter(groups)] * 4, strict=True):
         if minutes is not None and whole is not None:
             milliseconds = int((fraction or "0").ljust(3, "0"))
             total = int(hours or 0) * 3600 + int(minutes) * 60 + int(whole)
-            return total + milliseconds / 1000
-    return None
+            found.append(total + milliseconds / 1000)
+    return found
 
 
 @dataclass(slots=True)
@@ -42,6 +48,7 @@ class _Turn:
     """Each with its offset in the source."""
     speaker: str | None = None
     start: float | None = None
+    end: float | None = None
 
 
 def transcript_blocks(text: str, tally: Counter[str]) -> list[Block]:
@@ -66,6 +73,7 @@ def transcript_blocks(text: str, tally: Counter[str]) -> list[Block]:
                 text=words,
                 speaker=turn.speaker,
                 ts_start=turn.start,
+                ts_end=turn.end,
                 char_start=offset if text.startswith(words, offset) else None,
             )
         )
@@ -91,8 +99,8 @@ def _turns(text: str) -> Iterator[_Turn]:
             yield running
         if speaker and name is not None:
             begin = speaker.end()
-        start = seconds(stamp.groups()) if stamp else None
-        running = _Turn([(line[begin:], offset + begin)], name, start)
+        times = seconds(stamp.groups()) if stamp else []
+        running = _Turn([(line[begin:], offset + begin)], name, *times)
     if running.lines:
         yield running
 

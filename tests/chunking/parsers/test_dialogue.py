@@ -107,6 +107,86 @@ def test_subrip_is_read_too():
     assert (block.text, block.ts_start, block.ts_end) == ("Hallo", 1.25, 2.0)
 
 
+SRT = "1\n00:00:01,000 --> 00:00:02,000\n你好\n"
+VTT = "WEBVTT\n\n00:01.000 --> 00:02.000\n你好\n"
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("2\n00:00:03,000 --> 00:00:04,000\n世界", "世界"),
+        ("2\n00:00:03,000 --> 00:00:04,000\n42\n3\n00:00:05,000 --> 00:00:06,000\n!", "42"),
+        ("00:00:03,000 --> 00:00:04,000\n世界", "世界"),
+    ],
+)
+def test_cues_without_a_blank_line_between_them_are_two(second, words):
+    document = parsed(SRT + second)
+
+    assert [(b.text, b.ts_start) for b in document.blocks[:2]] == [("你好", 1.0), (words, 3.0)]
+    assert all("-->" not in block.text for block in document.blocks)
+
+
+def test_a_number_is_words_where_cues_have_no_numbers():
+    first, second = parsed(f"{VTT}42\n00:03.000 --> 00:04.000\n43").blocks
+
+    assert (first.text, second.text) == ("你好42", "43")
+
+
+def test_words_behind_a_blank_line_belong_to_their_cue_in_subrip_only():
+    srt, vtt = parsed(f"{SRT}\nagain\n"), parsed(f"{VTT}\nagain\n\nNOTE x\n\nNOTEBOOK\n")
+
+    assert [(block.text, srt.warnings) for block in srt.blocks] == [("你好again", ())]
+    assert [block.text for block in vtt.blocks] == ["你好"]
+    assert vtt.warnings == ("cues without times skipped: 2",)
+
+
+@pytest.mark.parametrize("head", ["WEBVTT", "WEBVTT - 标题\nKind: captions", "WEBVTT\n\nintro"])
+def test_the_first_cue_may_follow_the_head_at_once(head):
+    (block,) = parsed(f"{head}\n00:01.000 --> 00:02.000\n你好").blocks
+
+    assert (block.text, block.ts_start, block.ts_end) == ("你好", 1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [r"{\an8}你好", r"{\i1}你{\i0}好", '<font color="red">你</font>好', "<c.x>你<00:01.500>好</c>"],
+)
+def test_marks_of_style_are_no_words(words):
+    assert turns(SRT.replace("你好", words)) == [(None, "你好")]
+
+
+@pytest.mark.parametrize(
+    "stamp", ["（00:01）", "［00:01］", "［00：01］", "[ 00:01 ]", "【00:00:01】"]
+)
+def test_time_stamps_may_be_full_width(stamp):
+    (block,) = parsed(f"{stamp}张三：你好").blocks
+
+    assert (block.speaker, block.text, block.ts_start) == ("张三", "你好", 1.0)
+
+
+@pytest.mark.parametrize(
+    "span", ["[00:01.000 --> 00:04.500]", "（00:01 - 00:04.5）", "[0:01–0:04.5]"]
+)
+def test_a_stamp_may_tell_the_end_too(span):
+    (block,) = parsed(f"{span}  你好").blocks
+
+    assert (block.text, block.ts_start, block.ts_end) == ("你好", 1.0, 4.5)
+
+
+@pytest.mark.parametrize(
+    ("line", "turn"),
+    [
+        ("时间 23:40：开始", (None, "时间 23:40：开始")),
+        ("at 23:40 we stop", (None, "at 23:40 we stop")),
+        ("嘉宾1：30个", ("嘉宾1", "30个")),
+        ("Speaker 1: 30 of them", ("Speaker 1", "30 of them")),
+        ("Speaker 1:100 of them", ("Speaker 1", "100 of them")),
+    ],
+)
+def test_the_hour_of_a_time_ends_no_name(line, turn):
+    assert turns(f"[00:01] {line}") == [turn]
+
+
 def test_damaged_lines_are_skipped_and_told():
     document = parsed('{"text": "a"}\n{"text": \n\n{"text": "b", "speaker": "B"}\nnull')
 
