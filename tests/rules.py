@@ -201,7 +201,7 @@ def _after(
 
 def _without_fence(chunk: Chunk) -> list[str]:
     lines = body_of(chunk).split("\n")
-    if chunk.kind != "code" or set(lines[-1]) != {"`"}:
+    if chunk.kind != "code" or set(lines[-1]) != {"`"} or len(lines[-1]) < 3:
         return lines
     opening = next(at for at, line in enumerate(lines) if FENCE_LINE.match(line))
     return [*lines[:opening], *lines[opening + 1 : -1]]
