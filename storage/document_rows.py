@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, cast
 from urllib.parse import unquote
@@ -12,6 +12,9 @@ from urllib.parse import unquote
 from chunking.model import BLOCK_KINDS, Block, BlockKind, Box, Document
 from chunking.text import clean_counted, clean_text, is_blank
 from storage.errors import BadDocumentError
+
+_MOST = 2**31 - 1
+"""Pages, slides or levels: what the columns of our own files hold."""
 
 Row = Mapping[str, Any]
 
@@ -27,7 +30,8 @@ def document_of(row: Row, *, key: str, number: int) -> Document:
     Names, metadata and blocks are cleaned of what no store can carry (chunking/text.py);
     `markdown` and `text` stay as given for their parser, which counts offsets in them. What was
     mended is told in `warnings`. Metadata that is no JSON object is kept whole under the key
-    "metadata". An empty list of blocks beside Markdown or text counts as none.
+    "metadata". Blocks and Markdown that say nothing count as none beside a column with words: a
+    document is empty only where all its columns are.
 
     Raises:
         BadDocumentError: The id is missing or cannot be stored, or `blocks` is no list.
@@ -38,13 +42,17 @@ def document_of(row: Row, *, key: str, number: int) -> Document:
     source = _cleaned(row.get("source"), tally) or key
     title = _cleaned(row.get("file_title"), tally)
     markdown, text = _string(row.get("markdown")), _string(row.get("text"))
+    if is_blank(markdown or "") and not is_blank(text or ""):
+        markdown = None
     blocks = _blocks(row.get("blocks"), document_id, tally)
+    if not _says(blocks or ()) and not is_blank(markdown or text or ""):
+        blocks = None
     return Document(
         document_id=document_id,
         file_title=_stem(source) or _stem(key) if is_blank(title) else title,
         source=source,
         item_name=_cleaned(row.get("item_name"), tally),
-        blocks=blocks or (None if markdown or text else blocks),
+        blocks=blocks,
         markdown=markdown,
         text=text,
         metadata=_metadata(row.get("metadata"), tally),
@@ -78,6 +86,10 @@ def _blocks(value: Any, document_id: str, tally: Counter[str]) -> tuple[Block, .
     return tuple(_block(item, tally) for item in map(_struct, value) if item is not None)
 
 
+def _says(blocks: Iterable[Block]) -> bool:
+    return any(not is_blank(block.text + (block.caption or "")) for block in blocks)
+
+
 def _struct(item: Any) -> Row | None:
     """One item of the list; one that is no struct is treated as null."""
     if isinstance(item, str | bytes):
@@ -100,6 +112,18 @@ def _block(item: Row, tally: Counter[str]) -> Block:
         except (TypeError, ValueError, KeyError, OverflowError):
             tally[f"unusable {name} left out"] += 1
     return Block(kind=cast("BlockKind", kind), text=_cleaned(item.get("text"), tally), **given)
+
+
+def _within(lowest: int, highest: int) -> Callable[[Any], int | None]:
+    """A whole number of this range, both ends included."""
+
+    def convert(value: Any) -> int | None:
+        number = _integer(value)
+        if number is not None and not lowest <= number <= highest:
+            raise ValueError(value)
+        return number
+
+    return convert
 
 
 def _integer(value: Any) -> int | None:
@@ -135,11 +159,11 @@ def _box(value: Any) -> Box:
 
 
 _OPTIONAL_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "level": _integer,
+    "level": _within(1, _MOST),
     "heading_path": _strings,
-    "page": _integer,
+    "page": _within(1, _MOST),
     "sheet": _clean_string,
-    "slide": _integer,
+    "slide": _within(1, _MOST),
     "cell_range": _clean_string,
     "bbox": _box,
     "caption": _clean_string,
@@ -148,7 +172,7 @@ _OPTIONAL_FIELDS: dict[str, Callable[[Any], Any]] = {
     "speaker": _clean_string,
     "ts_start": _number,
     "ts_end": _number,
-    "char_start": _integer,
+    "char_start": _within(0, 2**63 - 1),
 }
 
 

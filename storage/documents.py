@@ -36,6 +36,11 @@ _ARROW_ERRORS = (
     pa.ArrowTypeError,
     OSError,  # pyarrow's name for a damaged file
 )
+_VALUE_ERRORS = (
+    ValueError,  # text that is not UTF-8, names that come twice, a zone that nobody knows
+    OverflowError,  # a date that Python's years do not reach
+    KeyError,  # a zone again
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,24 +166,31 @@ def _document(row: Row | BadDocumentError, key: str, number: int) -> Document | 
 
 
 def _rows(batch: pa.RecordBatch, number: int) -> list[Row | BadDocumentError]:
-    """The rows as Python values; one with text that is not UTF-8 is found by halving."""
+    """The rows as Python values; one with a value that is none in Python is found by halving."""
     try:
         return cast("list[Row | BadDocumentError]", batch.to_pylist())
-    except ValueError:
+    except _VALUE_ERRORS:
         if batch.num_rows > 1:
             half = batch.num_rows // 2
             return _rows(batch.slice(0, half), number) + _rows(batch.slice(half), number + half)
-    row, broken = {}, []
+    row, faults = {}, {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
             row[name] = column[0].as_py()
-        except ValueError:
-            broken.append(name)
-    return [_undecodable(row, number, ", ".join(broken))]
+        except _VALUE_ERRORS as error:
+            faults[name] = error
+    if all(isinstance(error, UnicodeDecodeError) for error in faults.values()):
+        return [_undecodable(row, number, ", ".join(faults))]
+    told = ", ".join(f"{name} ({_in_one_line(error)})" for name, error in faults.items())
+    return [_bad_row(row, f"row {number} cannot be read: {told}")]
 
 
 def _undecodable(row: Row, number: int, what: str) -> BadDocumentError:
-    return BadDocumentError(_id_or_none(row) or "", "read", f"row {number} is not UTF-8: {what}")
+    return _bad_row(row, f"row {number} is not UTF-8: {what}")
+
+
+def _bad_row(row: Row, reason: str) -> BadDocumentError:
+    return BadDocumentError(_id_or_none(row) or "", "read", reason)
 
 
 def _id_or_none(row: Row) -> str | None:
@@ -209,7 +221,11 @@ def opened(objects: ObjectStore, info: ObjectInfo) -> Iterator[tuple[pq.ParquetF
 
 
 def _bad_parquet(key: str, error: Exception) -> BadParquetError:
-    return BadParquetError(key, " ".join(str(error).split())[:300])
+    return BadParquetError(key, _in_one_line(error))
+
+
+def _in_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
 
 
 def _shape(file: pq.ParquetFile, info: ObjectInfo) -> ParquetShape:

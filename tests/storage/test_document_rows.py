@@ -52,11 +52,27 @@ def test_blocks_win_and_markdown_is_kept_for_offsets(objects):
     assert (found.markdown, found.text) == ("# other", "third")
 
 
-@pytest.mark.parametrize("empty", [[], [None]])
-def test_an_empty_list_of_blocks_does_not_hide_the_markdown(objects, empty):
+@pytest.mark.parametrize("empty", [[], [None], [{"kind": "table", "text": " \u200b"}]])
+def test_blocks_that_say_nothing_do_not_hide_the_markdown(objects, empty):
     found = read_one(objects, blocks=pa.array([empty], pa.list_(BLOCK))[0], markdown="# A")
 
     assert (found.blocks, found.markdown) == (None, "# A")
+
+
+def test_blocks_that_say_something_in_a_caption_win():
+    block = {"kind": "image", "text": "", "caption": "图 1"}
+    row = {"document_id": "d", "blocks": [block], "markdown": "# A"}
+
+    found = document_of(row, key="k", number=0)
+
+    assert found.blocks == (Block(kind="image", text="", caption="图 1"),)
+
+
+@pytest.mark.parametrize("blank", ["", " \n", "\ufeff\u200b"])
+def test_blank_markdown_does_not_hide_the_text(objects, blank):
+    found = read_one(objects, markdown=blank, text="正文。")
+
+    assert (found.markdown, found.text) == (None, "正文。")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +144,14 @@ def test_an_unknown_kind_of_block_is_read_as_a_paragraph(objects):
     [
         ("page", "two"),
         ("page", float("inf")),
+        ("page", 0),
+        ("page", 1e30),
+        ("page", 2**40),
+        ("level", 10**20),
+        ("level", -1),
+        ("slide", -5),
+        ("char_start", -1),
+        ("char_start", 2**70),
         ("bbox", [1, 2]),
         ("bbox", {"x0": 1}),
         ("heading_path", "A > B"),

@@ -85,7 +85,8 @@ documents = st.builds(
     file_title=st.just("title"),
     source=texts.filter(bool),
     item_name=texts,
-    blocks=st.none() | st.lists(blocks, min_size=1, max_size=3).map(tuple),
+    blocks=st.none()
+    | st.lists(blocks, max_size=3).map(lambda many: (Block(kind="code", text="x"), *many)),
     markdown=st.none() | texts.filter(bool),
     metadata=st.dictionaries(texts, json_values, max_size=3),
 )

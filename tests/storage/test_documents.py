@@ -104,6 +104,51 @@ def test_bytes_that_are_not_utf8_cost_their_own_document_only(objects):
     assert list(read_ids(objects, info)) == ["a", "b", None]
 
 
+@pytest.mark.parametrize(
+    ("when", "reason"),
+    [
+        (pa.array([10**8, 1], pa.int32()).cast(pa.date32()), "date value out of range"),
+        (pa.array([2**62, 1]).cast(pa.timestamp("us")), "date value out of range"),
+        (pa.array([2**60, 1]).cast(pa.duration("s")), "Python int too large"),
+    ],
+    ids=["date", "timestamp", "duration"],
+)
+def test_a_time_beyond_all_years_costs_its_own_document_only(objects, when, reason):
+    metadata = pa.StructArray.from_arrays([when], ["when"])
+    info = put(objects, pa.table({"document_id": ["a", "b"], "text": ["x"] * 2, "m": metadata}))
+    assert len(read(objects, info)) == 2  # a column that nobody reads disturbs nobody
+
+    table = pa.table({"document_id": ["a", "b"], "text": ["x"] * 2, "metadata": metadata})
+    bad, good = read(objects, put(objects, table))
+
+    assert bad.document_id == "a"
+    assert bad.reason.startswith(f"row 0 cannot be read: metadata ({reason}")
+    assert list(good.metadata) == ["when"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reason"),
+    [
+        (
+            pa.StructArray.from_arrays([pa.array(["1"]), pa.array(["2"])], ["twice", "twice"]),
+            "duplicate field names",
+        ),
+        (
+            pa.StructArray.from_arrays([pa.array([1]).cast(pa.timestamp("s", "Mars/X"))], ["when"]),
+            "zoneinfo",
+        ),
+    ],
+    ids=["names", "zone"],
+)
+def test_metadata_that_cannot_be_values_is_not_called_broken_text(objects, metadata, reason):
+    table = pa.table({"document_id": ["a"], "text": ["x"], "metadata": metadata})
+
+    (bad,) = read(objects, put(objects, table))
+
+    assert bad.reason.startswith("row 0 cannot be read: metadata (")
+    assert reason in bad.reason
+
+
 def test_blocks_that_are_no_list_cost_their_own_document_only(objects):
     table = pa.table(
         {"document_id": ["a", "b", "c"], "blocks": ['{"kind": "code"}', "{oops", "[]"]}
