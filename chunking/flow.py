@@ -225,14 +225,14 @@ def _prose(
 ) -> Iterator[_Laid]:
     """Fences and tables inside of a list are whole; those that do not fit are cut apart."""
     if room.fits(part.text) and (part.block.kind == "formula" or not by_sentence):
-        is_formula = part.block.kind == "formula"
-        yield _Laid(part, [Unit(0, len(part.text), is_whole=is_formula)], source=part)
+        is_whole = part.block.kind == "formula" or not _is_text(atoms(part.text))
+        yield _Laid(part, [Unit(0, len(part.text), is_whole)], source=part)
         return
     begin = 0
     units: list[Unit] = []
     for group in _groups(part, room, by_sentence=by_sentence):
         start, end = group[0].start, group[-1].end
-        is_text = len(group) > 1 or group[0].kind == "text"
+        is_text = _is_text(group)
         if is_text and (by_sentence or not room.fits(body_at(part.text, start, end))):
             spans = running_spans(part.text, start, end, room, split, window_tokens=room.tokens)
             units += [Unit(a - begin, b - begin) for a, b in spans]
@@ -247,6 +247,10 @@ def _prose(
             begin, units = end, []
     if units:
         yield _Laid(_between(part, begin, len(part.text)), units)
+
+
+def _is_text(group: Iterable[Atom]) -> bool:
+    return all(atom.kind == "text" for atom in group)
 
 
 def _groups(part: Part, room: Room, *, by_sentence: bool) -> Iterator[list[Atom]]:

@@ -110,7 +110,7 @@ def assert_fences_balanced(content: str) -> None:
 def assert_letters_in_order(document: Document, chunks: Sequence[Chunk], *, overlap: int) -> None:
     """Every letter of the body once and in order, overlap and repeated headers apart.
 
-    With overlap, each chunk still has a letter that the one before has not.
+    With overlap, each chunk still has something that the one before has not.
 
     A line that stood before may be a repeated header or a row like it, so both are followed up:
     as pairs of where the chunk before began and where the next letters are due.
@@ -118,12 +118,15 @@ def assert_letters_in_order(document: Document, chunks: Sequence[Chunk], *, over
     expected = letters("".join(words_of(block) for block in document.blocks or ()))
     places = {(-1, 0)}
     seen: set[str] = set()
+    before = ""
     for chunk in chunks:
         lines = _without_fence(chunk)
-        reached = _after(expected, lines, places, may_repeat=overlap > 0)
+        body = "\n".join(lines)
+        reached = _after(expected, lines, places, before if overlap else None)
         while lines and lines[0] in seen:
             lines = lines[1:]
-            reached |= _after(expected, lines, places, may_repeat=False)
+            reached |= _after(expected, lines, places, None)
+        before = body
         assert reached, f"chunk {chunk.chunk_index} does not go on where it must: {chunk.content!r}"
         places = reached
         seen.update(body_of(chunk).split("\n"))
@@ -188,14 +191,17 @@ def words_of(block: Block) -> str:
 
 
 def _after(
-    expected: str, lines: Sequence[str], places: set[tuple[int, int]], *, may_repeat: bool
+    expected: str, lines: Sequence[str], places: set[tuple[int, int]], before: str | None
 ) -> set[tuple[int, int]]:
-    words = letters("\n".join(lines))
+    """Where the next letters may be due; what stood in `before` may be repeated, but not alone."""
+    body = "\n".join(lines)
+    words = letters(body)
+    at_least = 0 if before is not None and body not in before else 1  # letters; marks may do
     return {
         (start, start + len(words))
         for previous, due in places
-        for start in range(previous + 1 if may_repeat else due, due + 1)
-        if start + len(words) > due and expected.startswith(words, start)
+        for start in range(due if before is None else previous + body.startswith(before), due + 1)
+        if start + len(words) >= due + at_least and expected.startswith(words, start)
     } | ({(due - 1, due) for _, due in places} if not words else set())
 
 

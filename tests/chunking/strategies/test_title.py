@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chunking import Document, load_markdown_content, split_document
+from chunking import Block, Document, load_markdown_content, split_document
 from chunking.parsers import parse_markdown
 from tests.chunking.strategies.strategies import make
 
@@ -128,6 +128,27 @@ def test_a_title_that_looks_like_a_fence_opens_none():
     (chunk,) = make("title").chunk(Document(document_id="x", file_title="```py", text="正文。"))
 
     assert chunk.content == "\\```py\n正文。"
+
+
+@pytest.mark.parametrize("name", ["title", "markdown"])
+@pytest.mark.parametrize(
+    "inside", ["```sh\n  停下。 备份。\n  ```", "| 名 | 值 |\n  |---|---|\n  | 甲。 | 乙。 |"]
+)
+def test_overlap_repeats_nothing_of_code_or_a_table_inside_a_list(name, inside):
+    blocks = (
+        Block(kind="list", text=f"- 先停机。\n\n  {inside}"),
+        Block(kind="paragraph", text="然后重启服务。" * 6),
+    )
+    options = {
+        "title": {"max_size": 70, "size": 60, "min_size": 0, "overlap": 20},
+        "markdown": {"size": 60, "min_chunk": 0, "overlap_ratio": 0.3},
+    }
+
+    first, second = make(name, **options[name]).chunk(Document(document_id="x", blocks=blocks))
+
+    assert first.content.endswith(inside)
+    assert "然后重启服务。" * 6 in second.content
+    assert "。 " not in second.content
 
 
 def test_content_is_taken_before_the_file_and_the_title_falls_back(tmp_path):
