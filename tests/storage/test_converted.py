@@ -24,7 +24,7 @@ def document(n: int, *, size: int = 10) -> Document:
         file_title=f"Title {n}",
         source=f"docs/{n}.md",
         markdown="x" * size,
-        blocks=(Block(kind="paragraph", text="x" * size, heading_path=("a", "b"), page=n),),
+        blocks=(Block(kind="paragraph", text="x" * size, heading_path=("a", "b"), page=n + 1),),
         metadata={"n": n},
     )
 
