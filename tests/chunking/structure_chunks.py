@@ -1,10 +1,6 @@
 """Blocks by hand, and chunks of them by the structure-aware chunker, checked by the rules."""
 
-from chunking import (
-    Block,
-    Document,
-    StructureAwareChunker,
-)
+from chunking import Block, Document, StructureAwareChunker
 from tests.rules import chunk_by_the_rules
 
 

@@ -4,11 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from chunking import (
-    Block,
-    Document,
-    StructureAwareChunker,
-)
+from chunking import Block, Document, StructureAwareChunker
 from tests.chunking.structure_chunks import chunks_of, heading, long_text, outline, paragraph
 
 
